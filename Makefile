@@ -1,0 +1,43 @@
+# make demo: set everything up and watch SPDL teach a point mass to pass a gate.
+# make test: set everything up and run the tests.
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN = $(VENV)/bin
+SOURCES = pyproject.toml $(shell find src -name '*.py')
+
+.PHONY: install demo test test-slow check bench clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: install
+	$(BIN)/python examples/demo.py
+
+test: install
+	$(BIN)/python -m pytest
+
+test-slow: install
+	$(BIN)/python -m pytest -m slow
+
+check: install
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/spdl_update.py
+	$(BIN)/python benchmarks/throughput.py
+
+# torch first and on its own, so that its CPU build is taken
+$(VENV)/.installed-bench: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache

@@ -1,0 +1,50 @@
+"""The command line: `selfpaced list | train | resume | plot`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from selfpaced.commands import COMMANDS
+from selfpaced.run import InterruptedRunError
+from selfpaced.settings import SelfpacedError, require_choice
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; the user's mistakes become one line on standard error."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+    except (SelfpacedError, OSError) as error:
+        errors.print(f"[bold red]error:[/] {_escape(error)}")
+        sys.exit(2)
+    except InterruptedRunError as error:
+        errors.print(f"[yellow]{_escape(error)}[/]")
+        sys.exit(130)
+    except KeyboardInterrupt:
+        errors.print("[yellow]stopped[/]")
+        sys.exit(130)
+
+
+def _dispatch(arguments: list[str]) -> None:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _print_help()
+        return
+    require_choice("command", arguments[0], COMMANDS)
+    command: Callable[[list[str]], None] = COMMANDS[arguments[0]]
+    command(arguments[1:])
+
+
+def _print_help() -> None:
+    console = Console(highlight=False)
+    console.print("Automatic curricula for reinforcement learning over continuous contexts.\n")
+    console.print("usage: selfpaced COMMAND ...     (selfpaced COMMAND --help tells more)\n")
+    for name, command in COMMANDS.items():
+        summary = (command.__doc__ or "").partition("\n")[0]
+        console.print(f"  [bold]{name:<8}[/]{summary}")
+
+
+def _escape(error: BaseException) -> str:
+    return str(error).replace("[", r"\[")

@@ -1,0 +1,194 @@
+"""What each command does."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from selfpaced.experiment import Experiment
+from selfpaced.learners import LEARNERS
+from selfpaced.presets import NUM_SEEDS, neurips2020
+from selfpaced.problems import PROBLEMS
+from selfpaced.progress import Progress
+from selfpaced.reports import draw_run, draw_together
+from selfpaced.run import resume, run
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import require_positive
+from selfpaced.teachers import TEACHERS
+
+
+def list_command(arguments: list[str]) -> None:
+    """Show the problems, teachers and learners there are."""
+    argparse.ArgumentParser("selfpaced list", description=list_command.__doc__).parse_args(
+        arguments
+    )
+    console = Console(highlight=False)
+    described = (
+        ("problems", {name: problem.summary for name, problem in PROBLEMS.items()}),
+        ("teachers", {name: _summary(kind) for name, kind in TEACHERS.items()}),
+        ("learners", {name: _summary(kind) for name, kind in LEARNERS.items()}),
+    )
+    for title, entries in described:
+        console.print(f"[bold]{title}[/]")
+        for name, summary in entries.items():
+            console.print(f"  {name:<15} {summary}")
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Where to run, and what differs from the paper. More flags set the teacher and the learner."""
+
+    problem: tyro.conf.Positional[str]
+    """what to learn (see `selfpaced list`)"""
+    teacher: str = "spdl"
+    """who chooses the contexts"""
+    learner: str = "ppo"
+    """who improves the policy"""
+    seeds: int = NUM_SEEDS
+    """how many runs"""
+    first_seed: int = 1
+    """the runs have this seed and the following ones"""
+    out: Path | None = None
+    """run folder (default: runs/PROBLEM-TEACHER-LEARNER)"""
+    workers: int | None = None
+    """processes (default: one per core)"""
+    overwrite: bool = False
+    """replace an existing run folder"""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "seeds")
+        require_positive(self, "workers", none_allowed=True)
+
+
+def train_command(arguments: list[str]) -> None:
+    """Train a learner with a teacher on a problem, several seeds at once."""
+    options, experiment = parse_train(arguments)
+    names = f"{options.problem}-{options.teacher}-{options.learner}".replace(":", "-")
+    out = options.out or Path("runs") / names
+    console = Console()
+    folder = run(experiment, out, options.workers, options.overwrite, Progress(console))
+    _show_outcome(console, folder)
+
+
+def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
+    """Options and experiment; the flags depend on which teacher and learner are meant."""
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("problem", nargs="?", default=next(iter(PROBLEMS)))
+    first.add_argument("--teacher", default="spdl")
+    first.add_argument("--learner", default="ppo")
+    chosen, _ = first.parse_known_args(arguments)
+    preset = neurips2020(chosen.problem, chosen.teacher, chosen.learner)
+    flags = dataclasses.make_dataclass(
+        "TrainFlags",
+        [
+            ("options", tyro.conf.OmitArgPrefixes[TrainOptions]),
+            ("budget", tyro.conf.OmitArgPrefixes[_Budget], _Budget.of(preset)),
+            *(
+                (f"{role}_settings", _flags_of(settings, role), settings)
+                for role, settings in (("teacher", preset.teacher), ("learner", preset.learner))
+                if dataclasses.fields(settings)  # type: ignore[arg-type]
+            ),
+        ],
+        frozen=True,
+    )
+    parsed: Any = tyro.cli(
+        flags, args=arguments, prog="selfpaced train", description=train_command.__doc__
+    )
+    options = parsed.options
+    experiment = dataclasses.replace(
+        preset,
+        teacher=getattr(parsed, "teacher_settings", preset.teacher),
+        learner=getattr(parsed, "learner_settings", preset.learner),
+        seeds=tuple(range(options.first_seed, options.first_seed + options.seeds)),
+        **dataclasses.asdict(parsed.budget),
+    )
+    return options, experiment
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """How long to train and how often to look."""
+
+    iterations: int
+    steps_per_iteration: int
+    num_environments: int
+    """environments per seed"""
+    evaluate_every: int
+    """iterations between evaluations on the target"""
+    evaluation_episodes: int
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> _Budget:
+        names = (field.name for field in dataclasses.fields(cls))
+        return cls(**{name: getattr(experiment, name) for name in names})
+
+
+def _flags_of(settings: Any, role: str) -> Any:
+    """The settings as flags like `--teacher.zeta`."""
+    return Annotated[type(settings), tyro.conf.arg(name=role)]
+
+
+def resume_command(arguments: list[str]) -> None:
+    """Go on with a run that was stopped or killed."""
+    parser = argparse.ArgumentParser("selfpaced resume", description=resume_command.__doc__)
+    parser.add_argument("folder", type=Path, help="the run folder")
+    console = Console()
+    _show_outcome(console, resume(parser.parse_args(arguments).folder, Progress(console)))
+
+
+def plot_command(arguments: list[str]) -> None:
+    """Draw the figures of a run again, or several runs on one axis."""
+    parser = argparse.ArgumentParser("selfpaced plot", description=plot_command.__doc__)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="run folders")
+    parser.add_argument("--out", type=Path, help="folder for the pictures")
+    options = parser.parse_args(arguments)
+    folders = [RunFolder(path) for path in options.folders]
+    if len(folders) == 1:
+        pictures = draw_run(folders[0], options.out)
+    else:
+        pictures = draw_together(folders, options.out or Path("figures"))
+    for picture in pictures:
+        print(picture)
+
+
+def _show_outcome(console: Console, folder: RunFolder) -> None:
+    """A short table, and where the pictures are."""
+    summary = folder.summary()
+    table = Table(
+        title=f"{summary['problem']}: on the target after {summary['iterations']} iterations"
+    )
+    for column in ("teacher", "learner", "seeds", "return", "success", "wall time", "steps/s"):
+        table.add_column(column, justify="left" if column in ("teacher", "learner") else "right")
+    final = summary["final_return"]
+    table.add_row(
+        summary["teacher"],
+        summary["learner"],
+        str(len(summary["seeds"])),
+        f"{final['mean']:.2f} ± {final['standard_error']:.2f}",
+        f"{summary['final_success_rate']:.0%}",
+        f"{summary['wall_seconds']:.0f} s",
+        f"{summary['steps_per_second']:,.0f}".replace(",", " "),
+    )
+    console.print(table)
+    pictures = draw_run(folder)
+    console.print("pictures: " + ", ".join(str(path) for path in pictures), highlight=False)
+
+
+def _summary(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "list": list_command,
+    "train": train_command,
+    "resume": resume_command,
+    "plot": plot_command,
+}

@@ -1,0 +1,164 @@
+"""Contexts: a named box of them, and Gaussian distributions over them (paper, Section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+
+from selfpaced.records import Array
+from selfpaced.settings import SelfpacedError
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A full-covariance Gaussian over contexts: mean and lower Cholesky factor, in float64."""
+
+    mean: Array  # [C]
+    cholesky: Array  # [C, C], lower triangular with positive diagonal
+
+    def __post_init__(self) -> None:
+        mean = np.array(self.mean, np.float64)
+        cholesky = np.array(self.cholesky, np.float64)
+        if mean.ndim != 1 or cholesky.shape != (mean.size, mean.size):
+            raise SelfpacedError(
+                "a Gaussian wants a mean [C] and a Cholesky factor [C, C], "
+                f"got shapes {mean.shape} and {cholesky.shape}"
+            )
+        if not (np.isfinite(mean).all() and np.isfinite(cholesky).all()):
+            raise SelfpacedError("mean and Cholesky factor of a Gaussian must be finite")
+        if np.triu(cholesky, 1).any() or (np.diag(cholesky) <= 0).any():
+            raise SelfpacedError(
+                "the Cholesky factor must be lower triangular with a positive diagonal, "
+                f"got {cholesky.tolist()}"
+            )
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "cholesky", cholesky)
+
+    @classmethod
+    def diagonal(cls, mean: ArrayLike, std: ArrayLike) -> Gaussian:
+        """Independent components with the given standard deviations."""
+        return cls(np.asarray(mean, np.float64), np.diag(np.asarray(std, np.float64)))
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return self.mean.size
+
+    @cached_property
+    def std(self) -> Array:
+        """Marginal standard deviations."""
+        return np.sqrt((self.cholesky**2).sum(axis=1))
+
+    @property
+    def covariance(self) -> Array:
+        """The covariance matrix."""
+        return self.cholesky @ self.cholesky.T
+
+    def sample(self, rng: np.random.Generator, num: int) -> Array:
+        """Draw contexts [num, C]; clip them to their box before use, as the paper does."""
+        return self.mean + rng.standard_normal((num, self.size)) @ self.cholesky.T
+
+    def log_density(self, contexts: ArrayLike) -> Array:
+        """Log-density of the unclipped Gaussian."""
+        white = self._whiten(np.atleast_2d(contexts))
+        log_determinant = np.log(np.diag(self.cholesky)).sum()
+        constant = 0.5 * self.size * np.log(2 * np.pi)
+        return -0.5 * (white**2).sum(axis=1) - log_determinant - constant
+
+    def log_density_gradient(self, contexts: ArrayLike) -> tuple[Array, Array]:
+        """Gradients of the log-densities by mean [K, C] and Cholesky factor [K, C, C]."""
+        white = self._whiten(np.atleast_2d(contexts))
+        by_mean = solve_triangular(self.cholesky, white.T, lower=True, trans="T").T
+        by_cholesky = by_mean[:, :, None] * white[:, None, :]
+        by_cholesky = np.tril(by_cholesky - np.diag(1.0 / np.diag(self.cholesky)))
+        return by_mean, by_cholesky
+
+    def kl(self, other: Gaussian) -> float:
+        """KL(self ‖ other) in closed form."""
+        spread = solve_triangular(other.cholesky, self.cholesky, lower=True)
+        shift = solve_triangular(other.cholesky, self.mean - other.mean, lower=True)
+        # log det and trace as one sum per component, so that equal Gaussians give exactly zero
+        ratio = np.diag(spread)
+        below = np.tril(spread, -1)
+        terms = ratio**2 - 1.0 - 2.0 * np.log(ratio)
+        return float(0.5 * (terms.sum() + (below**2).sum() + (shift**2).sum()))
+
+    def kl_gradient(self, other: Gaussian) -> tuple[Array, Array]:
+        """Gradients of KL(self ‖ other) by self's mean [C] and Cholesky factor [C, C]."""
+        shift = solve_triangular(other.cholesky, self.mean - other.mean, lower=True)
+        spread = solve_triangular(other.cholesky, self.cholesky, lower=True)
+        by_mean = solve_triangular(other.cholesky, shift, lower=True, trans="T")
+        by_spread = solve_triangular(other.cholesky, spread, lower=True, trans="T")
+        return by_mean, np.tril(by_spread - np.diag(1.0 / np.diag(self.cholesky)))
+
+    def _whiten(self, contexts: Array) -> Array:
+        return solve_triangular(self.cholesky, (contexts - self.mean).T, lower=True).T
+
+
+@dataclass(frozen=True)
+class ContextSpace:
+    """A box of contexts whose components have names; where to begin, and where to arrive."""
+
+    names: tuple[str, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    initial: Gaussian
+    target: Gaussian
+
+    def __post_init__(self) -> None:
+        if not self.names or not len(self.names) == len(self.lower) == len(self.upper):
+            raise SelfpacedError(
+                "a context space wants one name, one lower and one upper bound per component, got "
+                f"{len(self.names)} names, {len(self.lower)} lower, {len(self.upper)} upper bounds"
+            )
+        for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
+            if not (np.isfinite(low) and np.isfinite(high) and low < high):
+                raise SelfpacedError(
+                    f"context component {name!r} wants finite bounds with lower < upper, "
+                    f"got [{low}, {high}]"
+                )
+        for role in ("initial", "target"):
+            size = getattr(self, role).size
+            if size != self.size:
+                raise SelfpacedError(
+                    f"the {role} distribution wants {self.size} components "
+                    f"({', '.join(self.names)}), got {size}"
+                )
+
+    @property
+    def size(self) -> int:
+        """Number of components."""
+        return len(self.names)
+
+    def clip(self, contexts: ArrayLike) -> Array:
+        """Move every component that left the box to the nearest bound."""
+        return np.clip(np.asarray(contexts, np.float64), self.lower, self.upper)
+
+    def contains(self, contexts: ArrayLike) -> Array:
+        """Whether each context lies in the box (bounds included)."""
+        array = np.asarray(contexts, np.float64)
+        return np.all((array >= self.lower) & (array <= self.upper), axis=-1)
+
+    def sample_target(self, rng: np.random.Generator, num: int) -> Array:
+        """Draw contexts that matter, clipped to the box (no rejection)."""
+        return self.clip(self.target.sample(rng, num))
+
+    def check(self, context: ArrayLike) -> Array:
+        """Return one context as an array, or say what is wrong with it."""
+        array = np.asarray(context, np.float64)
+        if array.shape != (self.size,):
+            raise SelfpacedError(
+                f"a context wants {self.size} components ({', '.join(self.names)}), "
+                f"got an array of shape {array.shape}"
+            )
+        for name, value, low, high in zip(self.names, array, self.lower, self.upper, strict=True):
+            if not low <= value <= high:
+                raise SelfpacedError(
+                    f"context component {name!r} must lie in [{low:g}, {high:g}], got {value:g} "
+                    "(clip it with ContextSpace.clip if that is what you want)"
+                )
+        return array

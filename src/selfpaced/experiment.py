@@ -1,0 +1,126 @@
+"""An experiment: problem x teacher x learner x seeds x budget, and its form as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from selfpaced.learners import LEARNERS
+from selfpaced.learners.base import Learner
+from selfpaced.problems import PROBLEMS
+from selfpaced.settings import SelfpacedError, require, require_choice, require_positive
+from selfpaced.teachers import TEACHERS
+from selfpaced.teachers.base import Teacher
+from selfpaced.training.iteration import Training
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that decides the outcome; two equal experiments have equal results."""
+
+    problem: str
+    teacher: Teacher
+    learner: Learner
+    seeds: tuple[int, ...]
+    iterations: int = 1000
+    steps_per_iteration: int = 2048
+    num_environments: int = 1  # per seed
+    evaluate_every: int = 5  # iterations
+    evaluation_episodes: int = 50
+
+    def __post_init__(self) -> None:
+        require_choice("problem", self.problem, PROBLEMS)
+        require_positive(
+            self,
+            "iterations",
+            "steps_per_iteration",
+            "num_environments",
+            "evaluate_every",
+            "evaluation_episodes",
+        )
+        require(
+            len(self.seeds) > 0
+            and len(set(self.seeds)) == len(self.seeds)
+            and min(self.seeds) >= 0,
+            f"seeds wants different numbers, none negative, got {self.seeds}",
+        )
+        require(
+            self.steps_per_iteration % self.num_environments == 0,
+            f"steps_per_iteration must be a multiple of num_environments "
+            f"({self.num_environments}), got {self.steps_per_iteration}",
+        )
+
+    @property
+    def evaluation_iterations(self) -> list[int]:
+        """After how many iterations the policy is evaluated: before training, and at the end."""
+        return sorted({*range(0, self.iterations, self.evaluate_every), self.iterations})
+
+    @property
+    def environment_steps(self) -> int:
+        """Steps of all seeds together."""
+        return self.iterations * self.steps_per_iteration * len(self.seeds)
+
+    def training(self, seeds: tuple[int, ...]) -> Training:
+        """The work on some of the seeds."""
+        return Training(
+            PROBLEMS[self.problem],
+            self.teacher,
+            self.learner,
+            seeds,
+            self.steps_per_iteration,
+            self.num_environments,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as in `experiment.json`."""
+        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain["teacher"] = _to_dict(self.teacher, TEACHERS)
+        plain["learner"] = _to_dict(self.learner, LEARNERS)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Experiment:
+        """The experiment that `to_dict` described."""
+        try:
+            settings = dict(plain)
+            settings["teacher"] = _from_dict("teacher", plain["teacher"], TEACHERS)
+            settings["learner"] = _from_dict("learner", plain["learner"], LEARNERS)
+            settings["seeds"] = tuple(plain["seeds"])
+            return cls(**settings)
+        except (KeyError, TypeError) as error:
+            raise SelfpacedError(f"this does not describe an experiment: {error}") from error
+
+
+def find_class(what: str, name: str, known: dict[str, type]) -> type:
+    """A class by its short name, or anybody's as `package.module:Class`."""
+    if ":" not in name:
+        require_choice(what, name, known)
+        return known[name]
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise SelfpacedError(f"cannot load {what} {name!r}: {error}") from error
+
+
+def name_of(settings: Any, known: dict[str, type]) -> str:
+    """The name under which `find_class` finds the class of these settings."""
+    kind = type(settings)
+    names = [name for name, candidate in known.items() if candidate is kind]
+    return names[0] if names else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _to_dict(settings: Any, known: dict[str, type]) -> dict[str, Any]:
+    return {"name": name_of(settings, known)} | dataclasses.asdict(settings)
+
+
+def _from_dict(what: str, plain: dict[str, Any], known: dict[str, type]) -> Any:
+    kind = find_class(what, plain["name"], known)
+    return kind(**{key: _tuples(value) for key, value in plain.items() if key != "name"})
+
+
+def _tuples(value: Any) -> Any:
+    """JSON knows lists only, settings have to be hashable."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

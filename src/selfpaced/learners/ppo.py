@@ -1,0 +1,190 @@
+"""Proximal policy optimisation (Schulman et al., 2017), as in the paper's experiments.
+
+Settings and initialisation follow the library that the paper used; what the paper changed is in
+the presets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from selfpaced.environments.base import Spec
+from selfpaced.learners.advantages import TimeOuts, advantages
+from selfpaced.learners.base import Rollout
+from selfpaced.learners.networks import Layers, apply_layers, orthogonal_layers
+from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+
+Parameters = dict[str, Any]
+
+
+class PPOState(NamedTuple):
+    """Policy and value network, and the optimiser's memory."""
+
+    parameters: Parameters
+    optimiser: Any
+
+
+class Samples(NamedTuple):
+    """Steps in any order, as the loss wants them."""
+
+    observation: jax.Array
+    action: jax.Array
+    log_probability: jax.Array  # under the policy that acted
+    advantage: jax.Array
+    target_value: jax.Array
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Clipped policy gradient with a diagonal Gaussian whose std does not depend on the state."""
+
+    hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer; policy and value are separate
+    learning_rate: float = 2.5e-4
+    num_epochs: int = 4
+    num_minibatches: int = 4
+    clip: float = 0.2  # how far the probability ratio may leave 1
+    gae_lambda: float = 0.95
+    value_coefficient: float = 0.5
+    entropy_coefficient: float = 0.0
+    max_gradient_norm: float | None = 0.5  # none: gradients are not clipped
+    time_outs: TimeOuts = "terminal"
+
+    def __post_init__(self) -> None:
+        require(
+            all(units > 0 for units in self.hidden),
+            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
+        )
+        require_positive(self, "learning_rate", "num_epochs", "num_minibatches", "clip")
+        require_positive(self, "max_gradient_norm", none_allowed=True)
+        require(
+            0.0 <= self.gae_lambda <= 1.0,
+            f"gae_lambda must lie in [0, 1], got {self.gae_lambda} (the paper uses 0.99)",
+        )
+        require_not_negative(self, "value_coefficient", "entropy_coefficient")
+        require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
+
+    @property
+    def steps_per_update(self) -> None:
+        """On-policy: learns once from all steps of an iteration."""
+        return None
+
+    def init(self, key: jax.Array, spec: Spec) -> PPOState:
+        """Orthogonal networks, a standard deviation of one in environment units."""
+        key_policy, key_value = jax.random.split(key)
+        inputs = (spec.observation_size, *self.hidden)
+        parameters = {
+            "policy": orthogonal_layers(key_policy, (*inputs, spec.action_size), output_gain=0.01),
+            "log_std": jnp.zeros(spec.action_size),
+            "value": orthogonal_layers(key_value, (*inputs, 1), output_gain=1.0),
+        }
+        return PPOState(parameters, self._optimiser().init(parameters))
+
+    def act(self, noise: jax.Array, state: PPOState, observation: jax.Array) -> jax.Array:
+        """Sample the Gaussian; unbounded, the caller clips."""
+        mean = apply_layers(state.parameters["policy"], observation)
+        return mean + jnp.exp(state.parameters["log_std"]) * noise
+
+    def value(self, state: PPOState, observation: jax.Array) -> jax.Array:
+        """The critic."""
+        return _value(state.parameters["value"], observation)
+
+    def update(
+        self, key: jax.Array, spec: Spec, state: PPOState, rollout: Rollout
+    ) -> tuple[PPOState, dict[str, jax.Array]]:
+        """Several epochs of shuffled minibatches."""
+        samples = self._samples(spec, state.parameters, rollout)
+        num_samples = samples.advantage.size
+        require(
+            num_samples % self.num_minibatches == 0,
+            f"num_minibatches must divide the {num_samples} steps of an iteration, "
+            f"got {self.num_minibatches} (the paper uses 32)",
+        )
+        optimiser = self._optimiser()
+
+        def learn(state: PPOState, batch: Samples) -> tuple[PPOState, dict[str, jax.Array]]:
+            gradient, metrics = jax.grad(self._loss, has_aux=True)(state.parameters, batch)
+            steps, memory = optimiser.update(gradient, state.optimiser, state.parameters)
+            return PPOState(optax.apply_updates(state.parameters, steps), memory), metrics
+
+        def epoch(state: PPOState, key: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
+            order = _shuffled(key, num_samples).reshape(self.num_minibatches, -1)
+            return jax.lax.scan(learn, state, jax.tree.map(lambda array: array[order], samples))
+
+        state, metrics = jax.lax.scan(epoch, state, jax.random.split(key, self.num_epochs))
+        last = {f"learner/{name}": history[-1].mean() for name, history in metrics.items()}
+        last["learner/policy_std"] = jnp.exp(state.parameters["log_std"]).mean()
+        return state, last
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        adam = optax.adam(self.learning_rate, eps=1e-5)
+        if self.max_gradient_norm is not None:
+            adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
+        return optax.flatten(adam)  # one vector: far fewer small operations
+
+    def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
+        value = _value(parameters["value"], rollout.observation)
+        next_value = _value(parameters["value"], rollout.next_observation)
+        advantage = advantages(
+            rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
+        )
+        log_probability = _log_probability(parameters, rollout.observation, rollout.action)
+        samples = Samples(
+            rollout.observation, rollout.action, log_probability, advantage, advantage + value
+        )
+        return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), samples)
+
+    def _loss(
+        self, parameters: Parameters, batch: Samples
+    ) -> tuple[jax.Array, dict[str, jax.Array]]:
+        advantage = batch.advantage - batch.advantage.mean()
+        advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
+        log_ratio = (
+            _log_probability(parameters, batch.observation, batch.action) - batch.log_probability
+        )
+        ratio = jnp.exp(log_ratio)
+        clipped = jnp.clip(ratio, 1.0 - self.clip, 1.0 + self.clip)
+        policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
+        error = _value(parameters["value"], batch.observation) - batch.target_value
+        value_loss = 0.5 * (error**2).mean()
+        entropy = (parameters["log_std"] + 0.5 * jnp.log(2.0 * jnp.pi * jnp.e)).sum()
+        loss = (
+            policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
+        )
+        return loss, {
+            "policy_loss": policy_loss,
+            "value_loss": value_loss,
+            "kl": (ratio - 1.0 - log_ratio).mean(),
+            "clipped_share": (jnp.abs(ratio - 1.0) > self.clip).mean(),
+        }
+
+
+def _value(layers: Layers, observation: jax.Array) -> jax.Array:
+    return apply_layers(layers, observation)[..., 0]
+
+
+def _log_probability(
+    parameters: Parameters, observation: jax.Array, action: jax.Array
+) -> jax.Array:
+    log_std = parameters["log_std"]
+    standard = (action - apply_layers(parameters["policy"], observation)) * jnp.exp(-log_std)
+    return -0.5 * (standard**2 + jnp.log(2.0 * jnp.pi)).sum(-1) - log_std.sum()
+
+
+def _shuffled(key: jax.Array, num: int) -> jax.Array:
+    """A random order of `num` indices.
+
+    Sorting words of random high bits and the index in the low bits takes a ninth of the time of
+    `jax.random.permutation`, which would be half of the whole update. With few bits left for
+    chance (many samples) ties would keep their order, so then the library's function is used.
+    """
+    index_bits = max(num - 1, 1).bit_length()
+    if index_bits > 14:
+        return jax.random.permutation(key, num)
+    mask = jnp.uint32(2**index_bits - 1)
+    words = (jax.random.bits(key, (num,)) & ~mask) | jnp.arange(num, dtype=jnp.uint32)
+    return (jnp.sort(words) & mask).astype(jnp.int32)

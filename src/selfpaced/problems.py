@@ -1,0 +1,62 @@
+"""Problems: an environment with its contexts and its discount."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.environments.base import Environment, Spec
+from selfpaced.environments.point_mass import PointMass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learned: the tasks that matter are those of `contexts.target`."""
+
+    name: str
+    summary: str
+    environment: Environment
+    contexts: ContextSpace
+    discount: float
+
+    @property
+    def spec(self) -> Spec:
+        """What a learner needs to know."""
+        environment = self.environment
+        return Spec(
+            environment.observation_size,
+            environment.action_low,
+            environment.action_high,
+            self.discount,
+        )
+
+
+# Table 5 of the paper; the bounds are those of Appendix C.1.
+POINT_MASS_3D = Problem(
+    name="point-mass-3d",
+    summary="steer a point mass through a narrow gate; context: gate position, width, friction",
+    environment=PointMass(context_size=3),
+    contexts=ContextSpace(
+        names=("gate_position", "gate_width", "friction"),
+        lower=(-4.0, 0.5, 0.0),
+        upper=(4.0, 8.0, 4.0),
+        initial=Gaussian.diagonal((0.0, 4.25, 2.0), (2.0, 1.875, 1.0)),
+        target=Gaussian.diagonal((2.5, 0.5, 0.0), (0.004, 0.00375, 0.002)),
+    ),
+    discount=0.95,
+)
+POINT_MASS_2D = Problem(
+    name="point-mass-2d",
+    summary="the same without friction; context: gate position and width",
+    environment=PointMass(context_size=2),
+    contexts=ContextSpace(
+        names=("gate_position", "gate_width"),
+        lower=(-4.0, 0.5),
+        upper=(4.0, 8.0),
+        initial=Gaussian.diagonal((0.0, 4.25), (2.0, 1.875)),
+        target=Gaussian.diagonal((2.5, 0.5), (0.004, 0.00375)),
+    ),
+    discount=0.95,
+)
+
+PROBLEMS = {problem.name: problem for problem in (POINT_MASS_3D, POINT_MASS_2D)}

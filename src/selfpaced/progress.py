@@ -1,0 +1,144 @@
+"""What a person sees while an experiment runs: a live panel, or plain lines off a terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from selfpaced.experiment import Experiment, name_of
+from selfpaced.learners import LEARNERS
+from selfpaced.problems import PROBLEMS
+from selfpaced.teachers import TEACHERS
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """Listens to the workers of a run and shows where it stands."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.live: Live | None = None
+
+    def begin(self, experiment: Experiment) -> None:
+        """Show that it has started."""
+        self.experiment = experiment
+        self.latest: dict[int, dict[str, Any]] = {}
+        self.first_seen: tuple[float, int] | None = None
+        self.last_line = time.monotonic()
+        self.advice: set[str] = set()
+        if self.console.is_terminal:
+            self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
+            self.live.start()
+        else:
+            self.console.print(f"{self._title()}: starting and compiling", highlight=False)
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """Take notice of what a worker says."""
+        if "advice" in message:
+            self._show_advice(message)
+        elif "iteration" in message:
+            self.latest[block] = {**self.latest.get(block, {}), **message}
+            if self.first_seen is None:
+                self.first_seen = (time.monotonic(), self._iteration())
+            self._refresh()
+
+    def end(self) -> None:
+        """Leave the last state on the screen."""
+        if self.live:
+            self.live.update(self._panel())
+            self.live.stop()
+            self.live = None
+        else:
+            self.console.print(self._line(), highlight=False)
+
+    def _refresh(self) -> None:
+        if self.live:
+            self.live.update(self._panel())
+        elif time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
+            self.console.print(self._line(), highlight=False)
+
+    def _show_advice(self, message: dict[str, Any]) -> None:
+        text = message["advice"]
+        if text not in self.advice:
+            self.advice.add(text)
+            self.console.print(
+                f"[yellow]warning[/] (iteration {message['iteration']}, "
+                f"{message['num_seeds']} seeds): {text}",
+                highlight=False,
+            )
+
+    def _iteration(self) -> int:
+        return min((message["iteration"] for message in self.latest.values()), default=0)
+
+    def _mean(self, name: str) -> float | None:
+        values = [m[name] for m in self.latest.values() if m.get(name) is not None]
+        return sum(values) / len(values) if values else None
+
+    def _speed(self) -> tuple[float, float] | None:
+        """Environment steps per second and seconds left, once there is something to measure."""
+        if self.first_seen is None:
+            return None
+        moment, start = self.first_seen
+        seconds, done = time.monotonic() - moment, self._iteration() - start
+        if done <= 0:
+            return None
+        per_iteration = self.experiment.steps_per_iteration * len(self.experiment.seeds)
+        left = (self.experiment.iterations - self._iteration()) * seconds / done
+        return done * per_iteration / seconds, left
+
+    def _title(self) -> str:
+        experiment = self.experiment
+        teacher, learner = (
+            name_of(experiment.teacher, TEACHERS),
+            name_of(experiment.learner, LEARNERS),
+        )
+        return f"{experiment.problem} · {teacher} + {learner} · {len(experiment.seeds)} seeds"
+
+    def _figures(self) -> dict[str, str]:
+        """Name and value of everything worth showing now."""
+        figures = {"iteration": f"{self._iteration()}/{self.experiment.iterations}"}
+        for name, label, form in (
+            ("train_return", "training return", "{:.2f}"),
+            ("target_return", "target return", "{:.2f}"),
+            ("target_success", "target success", "{:.0%}"),
+            ("kl_to_target", "KL to target", "{:.4g}"),
+        ):
+            value = self._mean(name)
+            if value is not None:
+                figures[label] = form.format(value)
+        means = [m["context_mean"] for m in self.latest.values() if "context_mean" in m]
+        stds = [m["context_std"] for m in self.latest.values() if "context_std" in m]
+        for index, name in enumerate(PROBLEMS[self.experiment.problem].contexts.names):
+            if means:
+                mean, std = (sum(row[index] for row in rows) / len(rows) for rows in (means, stds))
+                figures[name.replace("_", " ")] = f"{mean:.2f} ± {std:.2g}"
+        if speed := self._speed():
+            figures["steps/s"] = f"{speed[0]:,.0f}".replace(",", " ")
+            figures["time left"] = (
+                f"{speed[1]:.0f} s" if speed[1] < 120 else f"{speed[1] / 60:.0f} min"
+            )
+        return figures
+
+    def _line(self) -> str:
+        return " | ".join(f"{name} {value}" for name, value in self._figures().items())
+
+    def _panel(self) -> Panel:
+        figures = self._figures()
+        table = Table.grid(padding=(0, 2))
+        items = [f"[dim]{name}[/] [bold]{value}[/]" for name, value in figures.items()]
+        for start in range(0, len(items), 4):
+            table.add_row(*items[start : start + 4])
+        outer = Table.grid(expand=True)
+        outer.add_row(ProgressBar(total=self.experiment.iterations, completed=self._iteration()))
+        if not self.latest:
+            outer.add_row("[dim]starting and compiling …[/]")
+        outer.add_row(table)
+        return Panel(outer, title=self._title(), border_style="blue")

@@ -1,0 +1,196 @@
+"""Running an experiment: one process per core, each with a block of the seeds."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from selfpaced.experiment import Experiment
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import SelfpacedError, require
+
+# XLA's and BLAS' threads cost more than they give on operations this small.
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+}
+_SECONDS_TO_LEAVE = 60.0
+
+
+class Listener(Protocol):
+    """Who wants to know how a run is going."""
+
+    def begin(self, experiment: Experiment) -> None:
+        """The workers are starting."""
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """A worker told something."""
+
+    def end(self) -> None:
+        """The workers are gone."""
+
+
+class Silence:
+    """A listener that does not care."""
+
+    def begin(self, experiment: Experiment) -> None:
+        """Nothing to do."""
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """Nothing to do."""
+
+    def end(self) -> None:
+        """Nothing to do."""
+
+
+class InterruptedRunError(Exception):
+    """The user asked to stop; everything up to now is saved."""
+
+    def __init__(self, folder: Path, iteration: int, iterations: int) -> None:
+        super().__init__(
+            f"stopped after {iteration} of {iterations} iterations; nothing is lost, "
+            f"go on with `selfpaced resume {folder}`"
+        )
+
+
+def run(
+    experiment: Experiment,
+    out: Path | str,
+    workers: int | None = None,
+    overwrite: bool = False,
+    listener: Listener | None = None,
+) -> RunFolder:
+    """Run an experiment into a new folder; every worker is pinned to a core of its own."""
+    cores = _cores()
+    num = min(workers or len(cores), len(experiment.seeds))
+    require(num > 0, f"workers must be positive, got {workers}")
+    blocks = _split(experiment.seeds, num)
+    folder = RunFolder.create(Path(out), experiment, blocks, overwrite)
+    _run_blocks(folder, experiment, listener or Silence())
+    return folder
+
+
+def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
+    """Go on with a run that was stopped or killed, exactly as if it had not been."""
+    folder = RunFolder(Path(path))
+    experiment = folder.experiment()
+    require(not folder.is_finished, f"{path} is finished; nothing to resume")
+    _run_blocks(folder, experiment, listener or Silence())
+    return folder
+
+
+def _cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
+    """Contiguous blocks whose sizes differ by at most one."""
+    bounds = [len(seeds) * index // num for index in range(num + 1)]
+    return [seeds[low:high] for low, high in pairwise(bounds)]
+
+
+def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -> None:
+    began = time.monotonic()
+    listener.begin(experiment)
+    try:
+        with _workers(folder) as processes:
+            errors = _listen(processes, listener)
+    except KeyboardInterrupt:
+        summary = folder.export(time.monotonic() - began) if _all_saved(folder) else {}
+        raise InterruptedRunError(
+            folder.path, summary.get("iterations", 0), experiment.iterations
+        ) from None
+    finally:
+        listener.end()
+    if errors:
+        raise SelfpacedError(f"{errors[0]} (what was reached before is kept in {folder.path})")
+    folder.export(time.monotonic() - began)
+
+
+@contextmanager
+def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
+    """The processes; however this ends, they are asked to save and leave, and waited for."""
+    processes, cores = [], _cores()
+    (folder.path / "checkpoints").mkdir(exist_ok=True)
+    with ExitStack() as logs:
+        try:
+            for block in range(len(folder.blocks())):
+                path = folder.path / "checkpoints" / f"block-{block}.log"
+                log = logs.enter_context(open(path, "w"))
+                core = cores[block % len(cores)]
+                processes.append(_start_worker(folder, block, core, log))
+            yield processes
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                _wait(process)
+
+
+def _start_worker(folder: RunFolder, block: int, core: int, log: IO[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), str(core)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **_ONE_THREAD},
+    )
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
+    """Let it save its checkpoint; output that nobody reads must not hold it up."""
+    if process.stdout:
+        process.stdout.close()
+    try:
+        process.wait(_SECONDS_TO_LEAVE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _listen(processes: list[subprocess.Popen[str]], listener: Listener) -> list[str]:
+    """Pass on what the workers say until all have left; returns what went wrong."""
+    errors: list[str] = []
+    with selectors.DefaultSelector() as selector:
+        for block, process in enumerate(processes):
+            assert process.stdout is not None
+            selector.register(process.stdout, selectors.EVENT_READ, (block, process))
+        while selector.get_map() and not errors:
+            for key, _ in selector.select():
+                block, process = key.data
+                line = process.stdout.readline()
+                if line:
+                    message = json.loads(line)
+                    if "error" in message:
+                        errors.append(message["error"])
+                    listener.hear(block, message)
+                    continue
+                selector.unregister(process.stdout)
+                if process.wait() and not errors:
+                    errors.append(_death(block, process.returncode))
+    return errors
+
+
+def _death(block: int, code: int) -> str:
+    cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"the worker of block {block} died ({cause}); go on with `selfpaced resume`"
+
+
+def _all_saved(folder: RunFolder) -> bool:
+    return all(folder.checkpoint_path(block).exists() for block in range(len(folder.blocks())))

@@ -1,0 +1,286 @@
+"""A run folder: one experiment and all that came of it, in files that other tools can read.
+
+experiment.json       every setting, the versions used, which seeds ran side by side
+metrics.csv           one row per iteration and seed
+evaluations.csv       one row per evaluation and seed: how the policy does on the target
+contexts.npz          samples, mean and Cholesky factor of the contexts at every evaluation
+policies.safetensors  the learner of every seed after the last iteration
+summary.json          the outcome
+figures/              pictures
+checkpoints/          only while the run is not finished
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import platform
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfpaced.checkpoint import history_columns
+from selfpaced.experiment import Experiment, name_of
+from selfpaced.history import join
+from selfpaced.learners import LEARNERS
+from selfpaced.problems import PROBLEMS
+from selfpaced.records import Array
+from selfpaced.settings import SelfpacedError, require
+from selfpaced.storage import (
+    read_arrays,
+    read_json,
+    restore_leaves,
+    write_arrays,
+    write_bytes,
+    write_csv,
+    write_json,
+)
+from selfpaced.teachers import TEACHERS
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads and writes the files of one run."""
+
+    path: Path
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        experiment: Experiment,
+        blocks: list[tuple[int, ...]],
+        overwrite: bool = False,
+    ) -> RunFolder:
+        """Begin a new run here; what is already here goes only if that was asked for."""
+        folder = cls(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            folder._make_room(overwrite)
+        description = {
+            "experiment": experiment.to_dict(),
+            "contexts": _describe_contexts(experiment),
+            "blocks": blocks,
+            "versions": _versions(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        try:
+            write_json(path / "experiment.json", description)
+        except OSError as error:
+            raise SelfpacedError(
+                f"cannot write to {path} ({error.strerror}); choose another folder with --out"
+            ) from error
+        return folder
+
+    def _make_room(self, overwrite: bool) -> None:
+        is_run = (self.path / "experiment.json").exists()
+        require(
+            is_run or not overwrite,
+            f"{self.path} is not a run folder, so --overwrite will not delete it; "
+            "choose another folder with --out",
+        )
+        hint = "resume it with `selfpaced resume`, " if is_run and not self.is_finished else ""
+        require(
+            overwrite,
+            f"{self.path} already exists; {hint}choose another folder with --out, "
+            "or replace it with --overwrite",
+        )
+        shutil.rmtree(self.path)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last iteration has been made and written out."""
+        return (self.path / "summary.json").exists() and not (self.path / "checkpoints").exists()
+
+    @property
+    def figures(self) -> Path:
+        """Where pictures go."""
+        return self.path / "figures"
+
+    def description(self) -> dict[str, Any]:
+        """The content of `experiment.json`."""
+        description = read_json(self.path / "experiment.json")
+        wanted = {"experiment", "blocks"}
+        require(
+            isinstance(description, dict) and wanted <= description.keys(),
+            f"{self.path / 'experiment.json'} lacks {' and '.join(sorted(wanted))}; "
+            "was it written by selfpaced?",
+        )
+        return description
+
+    def experiment(self) -> Experiment:
+        """The experiment that ran or runs here."""
+        return Experiment.from_dict(self.description()["experiment"])
+
+    def blocks(self) -> list[tuple[int, ...]]:
+        """Which seeds advance together; a resumed run must not change that."""
+        return [tuple(block) for block in self.description()["blocks"]]
+
+    def checkpoint_path(self, block: int) -> Path:
+        """Where a block keeps its checkpoint."""
+        return self.path / "checkpoints" / f"block-{block}.safetensors"
+
+    def export(self, wall_seconds: float) -> dict[str, Any]:
+        """Write the checkpoints out as the files that people read; returns the summary."""
+        experiment, blocks = self.experiment(), self.blocks()
+        loaded = [read_arrays(self.checkpoint_path(index)) for index in range(len(blocks))]
+        columns = join([history_columns(arrays) for arrays, _ in loaded])
+        iterations = min(notes["iteration"] for _, notes in loaded)
+        _write_history(self.path, experiment, columns)
+        states = [
+            {name: array for name, array in arrays.items() if name.startswith("state/learner/")}
+            for arrays, _ in loaded
+        ]
+        learners = {
+            name.removeprefix("state/"): np.concatenate([state[name] for state in states])
+            for name in states[0]
+        }
+        write_arrays(self.path / "policies.safetensors", learners, {"seeds": experiment.seeds})
+        summary = _summary(experiment, columns, iterations)
+        summary |= _timing(experiment, iterations, wall_seconds, [notes for _, notes in loaded])
+        write_json(self.path / "summary.json", summary)
+        if iterations == experiment.iterations:
+            shutil.rmtree(self.path / "checkpoints")
+        return summary
+
+    def summary(self) -> dict[str, Any]:
+        """The content of `summary.json`."""
+        return read_json(self.path / "summary.json")
+
+    def evaluations(self) -> dict[str, Array]:
+        """Columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""
+        return _read_table(self.path / "evaluations.csv", len(self.experiment().seeds))
+
+    def metrics(self) -> dict[str, Array]:
+        """Columns of `metrics.csv` as arrays [I, S]; `iteration` is [I]."""
+        return _read_table(self.path / "metrics.csv", len(self.experiment().seeds))
+
+    def contexts(self) -> dict[str, Array]:
+        """The arrays of `contexts.npz`: iteration [E], samples [E, S, K, C], mean, cholesky."""
+        path = self.path / "contexts.npz"
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except FileNotFoundError:
+            raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+        except (ValueError, OSError, KeyError) as error:
+            raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
+
+    def learner_states(self) -> Any:
+        """The learner of every seed, arrays with a leading axis of seeds."""
+        experiment = self.experiment()
+        template = experiment.training(experiment.seeds).init().learner
+        arrays, _ = read_arrays(self.path / "policies.safetensors")
+        return restore_leaves("learner", template, arrays)
+
+
+def _describe_contexts(experiment: Experiment) -> dict[str, Any]:
+    """For readers that do not know our problems by name."""
+    contexts = PROBLEMS[experiment.problem].contexts
+    return {
+        "names": contexts.names,
+        "lower": contexts.lower,
+        "upper": contexts.upper,
+        **{
+            role: {"mean": gaussian.mean, "cholesky": gaussian.cholesky}
+            for role, gaussian in (("initial", contexts.initial), ("target", contexts.target))
+        },
+    }
+
+
+def _versions() -> dict[str, str]:
+    packages = ("selfpaced", "jax", "jaxlib", "optax", "numpy", "scipy")
+    versions = {package: importlib.metadata.version(package) for package in packages}
+    return versions | {"python": platform.python_version(), "machine": platform.platform()}
+
+
+def _write_history(path: Path, experiment: Experiment, columns: dict[str, Array]) -> None:
+    moments = np.array(experiment.evaluation_iterations)
+    tables = {"metrics": np.arange(1, experiment.iterations + 1), "evaluations": moments}
+    for table, iterations in tables.items():
+        names = [name for name in columns if name.startswith(f"{table}/")]
+        happened = np.any(
+            np.isfinite(columns[names[0]]), axis=1
+        )  # an unfinished run has fewer rows
+        rows = (
+            [iteration, seed, *(columns[name][row, index] for name in names)]
+            for row, iteration in enumerate(iterations)
+            if happened[row]
+            for index, seed in enumerate(experiment.seeds)
+        )
+        header = ["iteration", "seed", *(name.removeprefix(f"{table}/") for name in names)]
+        write_csv(path / f"{table}.csv", header, rows)
+    arrays = {
+        name.removeprefix("contexts/"): column
+        for name, column in columns.items()
+        if name.startswith("contexts/")
+    }
+    happened = np.any(np.isfinite(arrays["samples"]), axis=(1, 2, 3))
+    arrays = {name: array[happened] for name, array in arrays.items()}
+    arrays |= {"iteration": moments[happened], "seeds": np.array(experiment.seeds)}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_bytes(path / "contexts.npz", buffer.getvalue())
+
+
+def _summary(experiment: Experiment, columns: dict[str, Array], iterations: int) -> dict[str, Any]:
+    returns = columns["evaluations/return"]
+    complete = np.isfinite(returns).all(axis=1)
+    last = int(np.flatnonzero(complete)[-1])
+
+    def statistics(name: str) -> dict[str, Any]:
+        per_seed = columns[f"evaluations/{name}"][last]
+        return {
+            "mean": per_seed.mean(),
+            "standard_error": per_seed.std() / np.sqrt(len(per_seed)),
+            "per_seed": per_seed,
+        }
+
+    return {
+        "problem": experiment.problem,
+        "teacher": name_of(experiment.teacher, TEACHERS),
+        "learner": name_of(experiment.learner, LEARNERS),
+        "seeds": experiment.seeds,
+        "iterations": iterations,
+        "finished": iterations == experiment.iterations,
+        "evaluated_at": experiment.evaluation_iterations[last],
+        "final_return": statistics("return"),
+        "final_return_deterministic": statistics("deterministic_return"),
+        "final_success_rate": columns["evaluations/success"][last].mean(),
+        "final_success_rate_deterministic": columns["evaluations/deterministic_success"][
+            last
+        ].mean(),
+    }
+
+
+def _timing(
+    experiment: Experiment, iterations: int, wall_seconds: float, notes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Blocks run side by side: seconds are those of the slowest."""
+    slowest = max(notes, key=lambda note: note["training_seconds"])
+    steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
+    return {
+        "environment_steps": steps,
+        "wall_seconds": wall_seconds,  # from the command to this file
+        "training_seconds": slowest["training_seconds"],  # of it in the training loop
+        "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
+        "steps_per_second": steps / wall_seconds,
+    }
+
+
+def _read_table(path: Path, num_seeds: int) -> dict[str, Array]:
+    try:
+        with open(path) as file:
+            names = file.readline().strip().split(",")
+        table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
+        columns = table.reshape(-1, num_seeds, len(names))
+    except OSError:
+        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+    except ValueError as error:
+        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
+    named = {name: columns[:, :, index] for index, name in enumerate(names)}
+    named["iteration"] = named["iteration"][:, 0].astype(int)
+    return named

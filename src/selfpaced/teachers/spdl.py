@@ -1,0 +1,182 @@
+"""SPDL, self-paced deep reinforcement learning (paper, Section 4, Algorithm 1).
+
+Deviations from the paper's text; D1 to D4 are those of the experiments its numbers come from:
+D1  the trust region bounds KL(old ‖ new), not KL(new ‖ old); `constraint` chooses,
+D2  alpha is zero for the first N_alpha - 1 updates, not N_alpha,
+D3  the lower bound on the standard deviation acts on the Cholesky diagonal inside the optimisation,
+    instead of clipping afterwards,
+D4  alpha is never larger than 1e5,
+D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.records import Array, Episodes, Metrics, Scalar
+from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+from selfpaced.teachers.gaussian_step import gaussian_step
+
+MAX_ALPHA = 1e5  # D4
+ARRIVED = 0.1  # KL to the target that counts as having arrived
+
+
+class SPDLState(NamedTuple):
+    """The current context distribution, where it has to go, and how far training has come."""
+
+    mean: Array
+    cholesky: Array
+    target_mean: Array
+    target_cholesky: Array
+    lower: Array
+    upper: Array
+    num_iterations: Scalar  # seen so far
+    num_updates: Scalar  # of the distribution
+    mean_return: Scalar  # of the latest iteration
+
+
+@dataclass(frozen=True)
+class SPDL:
+    """Trades off value against KL to the target, in steps that stay within a trust region."""
+
+    zeta: float = 1.4  # how strongly the target pulls, relative to the mean return
+    alpha_offset: int = 10  # N_alpha: the target does not pull before this many updates
+    update_offset: int = 5  # n_offset: iterations before the first update
+    max_kl: float = 0.05  # epsilon: largest KL between successive distributions
+    std_lower_bound: tuple[float, ...] | None = (
+        None  # while the target is further than kl_threshold
+    )
+    kl_threshold: float = 8000.0
+    constraint: Literal["old_new", "new_old"] = "old_new"  # D1
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_kl")
+        require_not_negative(self, "zeta", "alpha_offset", "update_offset", "kl_threshold")
+        bound = self.std_lower_bound
+        require(
+            bound is None or all(std > 0 for std in bound),
+            f"std_lower_bound wants positive numbers, one per context component, got {bound}",
+        )
+        require_choice("constraint", self.constraint, ("old_new", "new_old"))
+
+    def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
+        """Start from the initial distribution."""
+        bound = self.std_lower_bound
+        require(
+            bound is None or len(bound) == contexts.size,
+            f"std_lower_bound wants a number for each of {', '.join(contexts.names)}, got {bound}",
+        )
+        return SPDLState(
+            mean=contexts.initial.mean,
+            cholesky=contexts.initial.cholesky,
+            target_mean=contexts.target.mean,
+            target_cholesky=contexts.target.cholesky,
+            lower=np.array(contexts.lower),
+            upper=np.array(contexts.upper),
+            num_iterations=np.int64(0),
+            num_updates=np.int64(0),
+            mean_return=np.float64(np.nan),
+        )
+
+    def distribution(self, state: SPDLState) -> Gaussian:
+        """The distribution that contexts are drawn from."""
+        return Gaussian(state.mean, state.cholesky)
+
+    def sample(self, rng: np.random.Generator, state: SPDLState, num: int) -> Array:
+        """Draw from the current distribution, clipped to the box."""
+        return np.clip(self.distribution(state).sample(rng, num), state.lower, state.upper)
+
+    def update(
+        self, rng: np.random.Generator, state: SPDLState, episodes: Episodes
+    ) -> tuple[SPDLState, Metrics]:
+        """Move the distribution by solving Eq. (5)."""
+        state = state._replace(num_iterations=state.num_iterations + 1)
+        if episodes.num:
+            state = state._replace(mean_return=np.mean(episodes.discounted_return))
+        if state.num_iterations <= self.update_offset or not episodes.num:
+            return state, self._metrics(state)
+        state = state._replace(num_updates=state.num_updates + 1)
+        current, target = self.distribution(state), _target(state)
+        alpha = self._alpha(state, current.kl(target))
+        step = gaussian_step(
+            current,
+            target,
+            episodes.context,
+            episodes.value,
+            alpha,
+            self.max_kl,
+            self._std_lower_bound(current, target),
+            self.constraint,
+        )
+        new = step.distribution
+        state = state._replace(mean=new.mean, cholesky=new.cholesky)
+        ratio = np.exp(new.log_density(episodes.context) - current.log_density(episodes.context))
+        at_bound = (episodes.context <= state.lower) | (episodes.context >= state.upper)
+        return state, self._metrics(state) | {
+            "teacher/alpha": alpha,
+            "teacher/kl_moved": step.kl_moved,
+            "teacher/gain": step.gain,
+            "teacher/accepted": float(step.accepted),
+            "teacher/trust_region_active": float(step.kl_active),
+            "teacher/bounds_active": float(step.bound_active.sum()),
+            "teacher/effective_samples": float(ratio.sum() ** 2 / (ratio**2).sum()),
+            "teacher/clipped_share": float(at_bound.any(axis=1).mean()),
+        }
+
+    def advice(self, state: SPDLState, num_remaining: int) -> tuple[str, ...]:
+        """Warn when the target cannot pull, or cannot be reached any more."""
+        pulls = state.num_updates + 1 >= self.alpha_offset
+        advice = []
+        if pulls and state.mean_return < 0:
+            advice.append(
+                "the mean return is negative, so alpha stays zero and nothing pulls the contexts "
+                "to the target; add a constant to the reward"
+            )
+        waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
+        waiting += max(self.update_offset - int(state.num_iterations), 0)
+        num_pulled = num_remaining - waiting
+        needed = self.least_updates(self.distribution(state), _target(state), num_pulled)
+        if needed > num_pulled:
+            advice.append(
+                f"the {num_remaining} remaining iterations cannot reach the target: {waiting} pass "
+                f"before it pulls and more than {max(num_pulled, 0)} updates with max_kl "
+                f"{self.max_kl:g} are needed; train longer, raise max_kl, or lower the offsets"
+            )
+        return tuple(advice)
+
+    def least_updates(self, current: Gaussian, target: Gaussian, give_up_after: int = 1000) -> int:
+        """How many updates the way to the target takes if nothing but the target mattered.
+
+        Counts to one more than `give_up_after`.
+        """
+        nowhere, nothing = current.mean[None], np.zeros(1)
+        for num_updates in range(give_up_after + 1):
+            if current.kl(target) < ARRIVED:
+                return num_updates
+            bound = self._std_lower_bound(current, target)
+            current = gaussian_step(
+                current, target, nowhere, nothing, 1.0, self.max_kl, bound, self.constraint
+            ).distribution
+        return max(give_up_after, 0) + 1
+
+    def _alpha(self, state: SPDLState, kl_to_target: float) -> float:
+        if state.num_updates < self.alpha_offset:  # D2
+            return 0.0
+        pull = self.zeta * max(float(state.mean_return), 0.0) / max(kl_to_target, 1e-10)  # Eq. (6)
+        return min(pull, MAX_ALPHA)
+
+    def _std_lower_bound(self, current: Gaussian, target: Gaussian) -> Array | None:
+        if self.std_lower_bound is None or current.kl(target) <= self.kl_threshold:
+            return None
+        return np.array(self.std_lower_bound)
+
+    def _metrics(self, state: SPDLState) -> Metrics:
+        return {"teacher/kl_to_target": self.distribution(state).kl(_target(state))}
+
+
+def _target(state: SPDLState) -> Gaussian:
+    return Gaussian(state.target_mean, state.target_cholesky)

@@ -1,0 +1,1 @@
+"""How environment, learner and teacher work together."""

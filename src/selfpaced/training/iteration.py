@@ -1,0 +1,184 @@
+"""One iteration of training for a block of seeds: the heart of the library (paper, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from selfpaced.learners.base import Learner
+from selfpaced.problems import Problem
+from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.base import Teacher
+from selfpaced.training.evaluation import Evaluation, evaluate
+from selfpaced.training.rollout_jax import Actor, EpisodeEnds, collect, idle_actors
+from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
+
+
+class TrainingState(NamedTuple):
+    """Everything that changes during training; arrays have a leading axis of seeds."""
+
+    learner: Any
+    actors: Actor
+    teachers: tuple[Any, ...]  # one state per seed
+
+
+class Lesson(NamedTuple):
+    """What a block of seeds went through in one iteration, on the host."""
+
+    ends: Any  # EpisodeEnds as NumPy arrays [S, T, N, ...]
+    value: Array  # [S, T, N]  of each first observation, by the improved learner
+    metrics: dict[str, Array]  # [S]
+
+    def episodes(self, index: int) -> Episodes:
+        """The episodes of one seed, in the order of their end."""
+        ended = self.ends.ended[index]
+        return Episodes(
+            context=self.ends.context[index][ended].astype(np.float64),
+            first_observation=self.ends.first_observation[index][ended],
+            discounted_return=self.ends.discounted_return[index][ended].astype(np.float64),
+            value=self.value[index][ended].astype(np.float64),
+            success=self.ends.success[index][ended],
+            length=self.ends.length[index][ended],
+        )
+
+
+@dataclass(frozen=True)
+class Training:
+    """A teacher and a learner at work on a problem, for several seeds that advance together."""
+
+    problem: Problem
+    teacher: Teacher
+    learner: Learner
+    seeds: tuple[int, ...]
+    steps_per_iteration: int
+    num_actors: int = 1  # environments per seed
+
+    def init(self) -> TrainingState:
+        """The state before the first iteration."""
+        learner, actors = _init_block(
+            self.problem, self.learner, self.num_actors, keys_of_seeds(self.seeds, 0, Purpose.INIT)
+        )
+        teachers = (
+            self.teacher.init(host_stream(seed, 0, Purpose.INIT), self.problem.contexts)
+            for seed in self.seeds
+        )
+        return TrainingState(learner, actors, tuple(teachers))
+
+    def iterate(self, state: TrainingState, iteration: int) -> tuple[TrainingState, list[Metrics]]:
+        """One round of Algorithm 1; returns the metrics of every seed."""
+        contexts = self.sample_contexts(state, iteration)
+        state, lesson = self.learn(state, contexts, iteration)
+        return self.teach(state, lesson, iteration)
+
+    def sample_contexts(self, state: TrainingState, iteration: int) -> Array:
+        """Contexts [S, K, C] for every episode that could begin in this iteration."""
+        return np.stack(
+            [
+                self.teacher.sample(
+                    host_stream(seed, iteration, Purpose.SAMPLE), teacher, self.steps_per_iteration
+                )
+                for seed, teacher in zip(self.seeds, state.teachers, strict=True)
+            ]
+        )
+
+    def learn(
+        self, state: TrainingState, contexts: Array, iteration: int
+    ) -> tuple[TrainingState, Lesson]:
+        """Roll out and improve the policy; the arrays of the given state are used up."""
+        learner, actors, *lesson = _learn_block(
+            self.problem,
+            self.learner,
+            self.steps_per_iteration // self.num_actors,
+            keys_of_seeds(self.seeds, iteration, Purpose.TRAIN),
+            state.learner,
+            state.actors,
+            jnp.asarray(contexts, jnp.float32),
+        )
+        return TrainingState(learner, actors, state.teachers), Lesson(*jax.device_get(lesson))
+
+    def teach(
+        self, state: TrainingState, lesson: Lesson, iteration: int
+    ) -> tuple[TrainingState, list[Metrics]]:
+        """Show every teacher the episodes that ended."""
+        teachers, rows = [], []
+        for index, seed in enumerate(self.seeds):
+            episodes = lesson.episodes(index)
+            episodes.require_finite(f"seed {seed}, iteration {iteration + 1}")
+            rng = host_stream(seed, iteration, Purpose.UPDATE)
+            teacher, metrics = self.teacher.update(rng, state.teachers[index], episodes)
+            of_learner = {name: float(column[index]) for name, column in lesson.metrics.items()}
+            teachers.append(teacher)
+            rows.append(_summary(episodes) | of_learner | metrics)
+        return state._replace(teachers=tuple(teachers)), rows
+
+    def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
+        """Try the policies on fresh target contexts."""
+        contexts = np.stack(
+            [
+                self.problem.contexts.sample_target(
+                    host_stream(seed, iteration, Purpose.EVALUATE), num_episodes
+                )
+                for seed in self.seeds
+            ]
+        )
+        keys = keys_of_seeds(self.seeds, iteration, Purpose.EVALUATE)
+        return jax.device_get(
+            evaluate(
+                self.problem,
+                self.learner,
+                keys,
+                state.learner,
+                jnp.asarray(contexts, jnp.float32),
+            )
+        )
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _init_block(
+    problem: Problem, learner: Learner, num_actors: int, keys: jax.Array
+) -> tuple[Any, Actor]:
+    learner_state = jax.vmap(lambda key: learner.init(key, problem.spec))(keys)
+    actors = jax.vmap(lambda key: idle_actors(problem, num_actors))(keys)
+    return learner_state, actors
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(4, 5))
+def _learn_block(
+    problem: Problem,
+    learner: Learner,
+    num_steps: int,
+    keys: jax.Array,
+    learner_state: Any,
+    actors: Actor,
+    contexts: jax.Array,
+) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
+    """Roll out and learn, for all seeds; compiled once for a whole experiment."""
+
+    def one_seed(key: jax.Array, state: Any, actors: Actor, contexts: jax.Array) -> Any:
+        key_collect, key_update = jax.random.split(key)
+        actors, rollout, ends = collect(
+            key_collect, problem, learner, state, actors, contexts, num_steps
+        )
+        state, metrics = learner.update(key_update, problem.spec, state, rollout)
+        return state, actors, ends, learner.value(state, ends.first_observation), metrics
+
+    return jax.vmap(one_seed)(keys, learner_state, actors, contexts)
+
+
+def _summary(episodes: Episodes) -> Metrics:
+    """What the training episodes looked like; nothing ended means nothing to average."""
+
+    def mean(column: Array) -> float:
+        return float(np.mean(column)) if episodes.num else float("nan")
+
+    return {
+        "train/episodes": episodes.num,
+        "train/return": mean(episodes.discounted_return),
+        "train/success": mean(episodes.success),
+        "train/length": mean(episodes.length),
+    }

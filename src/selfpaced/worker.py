@@ -1,0 +1,162 @@
+"""The process that trains one block of seeds on one core: `python -m selfpaced.worker`.
+
+It reads the experiment from the run folder, tells its parent how it goes in lines of JSON, and
+keeps a checkpoint from which it continues exactly where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfpaced.checkpoint import Checkpoint
+from selfpaced.experiment import Experiment
+from selfpaced.records import Array, Metrics
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import SelfpacedError
+from selfpaced.training.iteration import Training, TrainingState
+
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+SECONDS_BETWEEN_REPORTS = 0.2
+
+
+def main() -> None:
+    """Train block number `argv[2]` of the run folder `argv[1]` on core `argv[3]`."""
+    folder, block, core = RunFolder(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+    parent = Parent()
+    try:
+        Block(folder, block, parent).run()
+    except SelfpacedError as error:
+        parent.tell({"error": str(error)})
+        sys.exit(1)
+    except Exception as error:
+        traceback.print_exc()
+        parent.tell({"error": f"unexpected {type(error).__name__}: {error}"})
+        sys.exit(1)
+
+
+class Parent:
+    """The process that started this one: listens to lines of JSON, and may ask to stop."""
+
+    def __init__(self) -> None:
+        self.wants_stop = False
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message; a parent that is gone is a reason to save and leave."""
+        try:
+            print(json.dumps(message), flush=True)
+        except BrokenPipeError:
+            self.wants_stop = True
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for the rest of this life)
+
+    def _stop(self, *_: Any) -> None:
+        self.wants_stop = True
+
+
+class Block:
+    """Some seeds of an experiment, from wherever their checkpoint is to the last iteration."""
+
+    def __init__(self, folder: RunFolder, block: int, parent: Parent) -> None:
+        self.parent = parent
+        self.experiment: Experiment = folder.experiment()
+        self.seeds = folder.blocks()[block]
+        self.path = folder.checkpoint_path(block)
+        self.training: Training = self.experiment.training(self.seeds)
+        self.evaluated: dict[str, float] = {}
+
+    def run(self) -> None:
+        """Train, and keep checkpoints on the way."""
+        checkpoint = Checkpoint.begin(self.training, self.experiment)
+        if self.path.exists():
+            checkpoint = checkpoint.restore(self.path)
+        saved = reported = time.monotonic()
+        if checkpoint.iteration == 0:
+            self._evaluate(checkpoint, self.training.sample_contexts(checkpoint.state, 0))
+        while checkpoint.iteration < self.experiment.iterations and not self.parent.wants_stop:
+            contexts, rows = self._iterate(checkpoint)
+            now = time.monotonic()
+            if now - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                checkpoint.save(self.path)
+                saved = now
+            if now - reported > SECONDS_BETWEEN_REPORTS or checkpoint.iteration == 1:
+                self._report(checkpoint.iteration, contexts, rows)
+                reported = now
+        checkpoint.save(self.path)
+        self.parent.tell({"iteration": checkpoint.iteration, "stopped": True})
+
+    def _iterate(self, checkpoint: Checkpoint) -> tuple[Array, list[Metrics]]:
+        """One iteration with the clock running, then perhaps an evaluation."""
+        training, iteration = self.training, checkpoint.iteration
+        self._advise(checkpoint.state, iteration)
+        began = time.perf_counter()
+        contexts = training.sample_contexts(checkpoint.state, iteration)
+        sampled = time.perf_counter()
+        state, lesson = training.learn(checkpoint.state, contexts, iteration)
+        learned = time.perf_counter()
+        checkpoint.state, rows = training.teach(state, lesson, iteration)
+        taught = time.perf_counter()
+        checkpoint.iteration += 1
+        checkpoint.teacher_seconds += (sampled - began) + (taught - learned)
+        checkpoint.history.record_iteration(checkpoint.iteration, rows)
+        checkpoint.history.record_contexts(checkpoint.iteration, contexts)
+        if checkpoint.iteration in self.experiment.evaluation_iterations:
+            self._evaluate(checkpoint, contexts)
+        checkpoint.training_seconds += time.perf_counter() - began
+        return contexts, rows
+
+    def _evaluate(self, checkpoint: Checkpoint, contexts: Array) -> None:
+        state, num = checkpoint.state, self.experiment.evaluation_episodes
+        evaluation = self.training.evaluate(state, checkpoint.iteration, num)
+        gaussians = [self.training.teacher.distribution(teacher) for teacher in state.teachers]
+        checkpoint.history.record_evaluation(checkpoint.iteration, evaluation, contexts, gaussians)
+        self.evaluated = {
+            "target_return": float(evaluation.discounted_return[:, 0].mean()),
+            "target_success": float(evaluation.success[:, 0].mean()),
+        }
+
+    def _advise(self, state: TrainingState, iteration: int) -> None:
+        """Ask the teachers at the quarters of the way whether all is well."""
+        quarters = {self.experiment.iterations * quarter // 4 for quarter in range(4)}
+        if iteration not in quarters:
+            return
+        remaining = self.experiment.iterations - iteration
+        advice = Counter(
+            text
+            for teacher in state.teachers
+            for text in self.training.teacher.advice(teacher, remaining)
+        )
+        for text, num in advice.items():
+            self.parent.tell({"advice": text, "iteration": iteration, "num_seeds": num})
+
+    def _report(self, iteration: int, contexts: Array, rows: list[Metrics]) -> None:
+        def mean(name: str) -> float | None:
+            values = [row[name] for row in rows if np.isfinite(row.get(name, np.nan))]
+            return float(np.mean(values)) if values else None
+
+        self.parent.tell(
+            {
+                "iteration": iteration,
+                "train_return": mean("train/return"),
+                "kl_to_target": mean("teacher/kl_to_target"),
+                "context_mean": contexts.mean(axis=(0, 1)).tolist(),
+                "context_std": contexts.std(axis=1).mean(axis=0).tolist(),
+                **self.evaluated,
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()
