@@ -2,7 +2,7 @@
 
 python benchmarks/spdl_update.py                             problems like those of a training
 python benchmarks/spdl_update.py recorded.npz --number 100   recorded ones
-python benchmarks/spdl_update.py --fuzz 10000                random ones: finite, feasible, no worse?
+python benchmarks/spdl_update.py --fuzz 10000                random ones, checked
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import NamedTuple
 if hasattr(os, "sched_setaffinity"):  # before the linear algebra libraries count the cores
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
-import numpy as np  # noqa: E402
-from scipy.linalg import solve_triangular  # noqa: E402
-from scipy.optimize import Bounds, NonlinearConstraint, minimize  # noqa: E402
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
-from selfpaced.contexts import Gaussian  # noqa: E402
-from selfpaced.teachers import gaussian_step as solver  # noqa: E402
-from selfpaced.teachers.gaussian_step import gaussian_step  # noqa: E402
+from selfpaced.contexts import Gaussian
+from selfpaced.teachers import gaussian_step as solver
+from selfpaced.teachers.gaussian_step import gaussian_step
 
 
 class Problem(NamedTuple):

@@ -149,12 +149,13 @@ class ContextSpace:
 
     def check(self, context: ArrayLike) -> Array:
         """Return one context as an array, or say what is wrong with it."""
-        array = np.asarray(context, np.float64)
+        wanted = f"a context wants {self.size} numbers ({', '.join(self.names)})"
+        try:
+            array = np.asarray(context, np.float64)
+        except (TypeError, ValueError):
+            raise SelfpacedError(f"{wanted}, got {context!r}") from None
         if array.shape != (self.size,):
-            raise SelfpacedError(
-                f"a context wants {self.size} components ({', '.join(self.names)}), "
-                f"got an array of shape {array.shape}"
-            )
+            raise SelfpacedError(f"{wanted}, got an array of shape {array.shape}")
         for name, value, low, high in zip(self.names, array, self.lower, self.upper, strict=True):
             if not low <= value <= high:
                 raise SelfpacedError(

@@ -11,7 +11,7 @@ from selfpaced.environments.point_mass import PointMass
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be learned: the tasks that matter are those of `contexts.target`."""
+    """What is to be learned: the contexts that matter are those of `contexts.target`."""
 
     name: str
     summary: str

@@ -57,7 +57,7 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) 
 
 def write_arrays(path: Path, arrays: dict[str, Array], notes: dict[str, Any]) -> None:
     """Named arrays and a few notes in the safetensors format."""
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     write_bytes(path, save(whole, {"notes": json.dumps(notes)}))
 
 

@@ -25,7 +25,7 @@ from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError
 from selfpaced.training.iteration import Training, TrainingState
 
-SECONDS_BETWEEN_CHECKPOINTS = 20.0
+SECONDS_BETWEEN_CHECKPOINTS = float(os.environ.get("SELFPACED_CHECKPOINT_SECONDS", "20"))
 SECONDS_BETWEEN_REPORTS = 0.2
 
 
@@ -109,12 +109,16 @@ class Block:
         checkpoint.state, rows = training.teach(state, lesson, iteration)
         taught = time.perf_counter()
         checkpoint.iteration += 1
-        checkpoint.teacher_seconds += (sampled - began) + (taught - learned)
-        checkpoint.history.record_iteration(checkpoint.iteration, rows)
         checkpoint.history.record_contexts(checkpoint.iteration, contexts)
         if checkpoint.iteration in self.experiment.evaluation_iterations:
             self._evaluate(checkpoint, contexts)
+        checkpoint.teacher_seconds += (sampled - began) + (taught - learned)
         checkpoint.training_seconds += time.perf_counter() - began
+        timing = {
+            "time/training_seconds": checkpoint.training_seconds,
+            "time/teacher_seconds": checkpoint.teacher_seconds,
+        }
+        checkpoint.history.record_iteration(checkpoint.iteration, [row | timing for row in rows])
         return contexts, rows
 
     def _evaluate(self, checkpoint: Checkpoint, contexts: Array) -> None:

@@ -282,7 +282,7 @@ def test_samples_that_are_not_numbers_are_named(where, bad):
 
 def test_wrong_settings_say_what_was_wanted():
     args = problem(12, 2)
-    with pytest.raises(ValueError, match=r"max_kl > 0 .* max_kl=0\.0.*max_kl=0\.05"):
+    with pytest.raises(ValueError, match=r"max_kl > 0 .* max_kl=0\.0.*0\.05"):
         gaussian_step(*args, 0.1, 0.0)
     with pytest.raises(ValueError, match=r"alpha >= 0.* alpha=-1\.0"):
         gaussian_step(*args, -1.0, 0.05)

@@ -7,19 +7,22 @@ from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Layers = list[tuple[jax.Array, jax.Array]]
 
 
 def orthogonal_layers(key: jax.Array, sizes: Sequence[int], output_gain: float) -> Layers:
     """Orthogonal weights with gain √2 in hidden layers, zero biases."""
-    layers = []
-    for index, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        gain = output_gain if index == len(sizes) - 2 else 2.0**0.5
-        draw = jax.nn.initializers.orthogonal(gain)
-        weight = draw(jax.random.fold_in(key, index), (fan_in, fan_out), jnp.float32)
-        layers.append((weight, jnp.zeros(fan_out)))
-    return layers
+    shapes = list(pairwise(sizes))
+    # one draw for all layers: every call of the random generator costs a second to compile
+    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
+    normals = jnp.split(jax.random.normal(key, (int(ends[-1]),)), ends[:-1])
+    gains = [2.0**0.5] * (len(shapes) - 1) + [output_gain]
+    return [
+        (gain * _orthogonal(normal.reshape(shape)), jnp.zeros(shape[1]))
+        for shape, normal, gain in zip(shapes, normals, gains, strict=True)
+    ]
 
 
 def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
@@ -28,3 +31,11 @@ def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
     for hidden_weight, hidden_bias in hidden:
         inputs = jnp.tanh(inputs @ hidden_weight + hidden_bias)
     return inputs @ weight + bias
+
+
+def _orthogonal(normal: jax.Array) -> jax.Array:
+    """Uniform among matrices with orthonormal rows or columns, whichever are fewer."""
+    wide = normal.shape[0] < normal.shape[1]
+    basis, triangle = jnp.linalg.qr(normal.T if wide else normal)
+    basis = basis * jnp.sign(jnp.diag(triangle))  # without this the first axes are favoured
+    return basis.T if wide else basis

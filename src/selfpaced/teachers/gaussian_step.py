@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 from numpy.typing import ArrayLike
+from scipy.optimize import bisect
 
 from selfpaced.contexts import Gaussian
 from selfpaced.records import Array
@@ -56,7 +57,8 @@ def gaussian_step(
 ) -> GaussianStep:
     """Maximise Eq. (5) within the trust region and above the bound on the Cholesky diagonal."""
     contexts, values = np.asarray(contexts, np.float64), np.asarray(values, np.float64)
-    bound = np.zeros(current.size) + (0.0 if std_lower_bound is None else std_lower_bound)
+    bound = np.asarray(0.0 if std_lower_bound is None else std_lower_bound, np.float64)
+    bound = np.broadcast_to(bound, (current.size,))
     _check_samples(current, target, contexts, values)
     _check_settings(alpha, max_kl, bound, direction)
     if len(values) == 0:
@@ -104,7 +106,7 @@ def _check_settings(alpha: float, max_kl: float, bound: Array, direction: str) -
         raise ValueError(
             "an update wants finite alpha >= 0, max_kl > 0 and std_lower_bound >= 0 and direction "
             f"'old_new' or 'new_old', got alpha={alpha}, max_kl={max_kl}, std_lower_bound={bound}, "
-            f"direction={direction!r} (the paper's experiments: max_kl=0.05, 'old_new')"
+            f"direction={direction!r} (the published experiments: 0.05, 'old_new')"
         )
 
 
@@ -127,17 +129,19 @@ def _raise_to_bound(
     diagonal = np.diag(current.cholesky)
     if (diagonal >= bound).all():
         return current, bound
-    low, high, reached = 0.0, 1.0, bound  # shares of the way, on a logarithmic scale
-    while True:
-        raised = np.diag(np.maximum(diagonal, reached))
-        start = Gaussian(current.mean, np.tril(current.cholesky, -1) + raised)
-        moved = _moved(current, start, direction)
-        # all the way if the solver still has room, else to half the trust region
-        if moved <= 0.9 * max_kl and (reached is bound or high - low < 1e-3 * high):
-            return start, reached
-        share = 0.5 * (low + high)
-        low, high = (share, high) if moved <= 0.5 * max_kl else (low, share)
-        reached = np.where(bound > diagonal, diagonal * (bound / diagonal) ** share, bound)
+
+    def raised(share: float) -> Gaussian:  # of the way, on a logarithmic scale
+        reached = diagonal * np.maximum(bound / diagonal, 1.0) ** share
+        reached = np.maximum(diagonal, bound) if share == 1.0 else reached  # exactly
+        return Gaussian(current.mean, np.tril(current.cholesky, -1) + np.diag(reached))
+
+    def beyond_half(share: float) -> float:
+        return _moved(current, raised(share), direction) - 0.5 * max_kl
+
+    # all the way if that leaves the solver some room, else to half the trust region
+    all_the_way = beyond_half(1.0) <= 0.4 * max_kl
+    start = raised(1.0 if all_the_way else bisect(beyond_half, 0.0, 1.0, rtol=1e-6))
+    return start, np.minimum(bound, np.diag(start.cholesky))
 
 
 class _Problem(NamedTuple):

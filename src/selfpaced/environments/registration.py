@@ -1,0 +1,28 @@
+"""The names under which `gymnasium.make` finds our problems.
+
+Gymnasium dropped its entry-point plugins in version 1.0, so somebody has to import us first:
+`import selfpaced`, or `gymnasium.make("selfpaced:selfpaced/PointMass3D-v0")`. Nothing here imports
+JAX; that waits until an environment is made.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+
+GYMNASIUM_IDS = {
+    "selfpaced/PointMass3D-v0": "point-mass-3d",
+    "selfpaced/PointMass2D-v0": "point-mass-2d",
+}
+
+
+def register_environments() -> None:
+    """Tell Gymnasium about every problem; doing so twice changes nothing."""
+    for name, problem in GYMNASIUM_IDS.items():
+        if name not in gymnasium.registry:
+            # No max_episode_steps: our environments keep their own time limit, and Gymnasium's
+            # wrapper would call a crash in the last step a time-out as well.
+            gymnasium.register(
+                id=name,
+                entry_point="selfpaced.environments.gymnasium_face:GymnasiumFace",
+                kwargs={"problem": problem},
+            )

@@ -1,0 +1,154 @@
+"""Trajectories of the point mass: where the final policies go in a target context."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Rectangle
+
+from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START, PointMass
+from selfpaced.problems import PROBLEMS
+from selfpaced.records import Array
+from selfpaced.reports.names import name_runs, title_run
+from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
+from selfpaced.run_folder import RunFolder
+from selfpaced.training.evaluation import record_observations
+from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
+
+# outcome -> colour, and the mark at the end of the path
+OUTCOMES = {
+    "reached the goal": (BLUE, "o"),
+    "hit the wall": (VERMILION, "x"),
+    "ended elsewhere": (QUIET, "o"),
+}
+_COLUMNS = 4
+_TITLE_WIDTH = 32  # characters above a small panel
+_WALL = 0.16  # thickness, for the eye: the real wall has none
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The positions [T, 2] of one episode and how it ended."""
+
+    positions: Array
+    outcome: str
+
+
+def has_trajectories(folder: RunFolder) -> bool:
+    """Only the point mass has positions to draw."""
+    return isinstance(PROBLEMS[folder.experiment().problem].environment, PointMass)
+
+
+def draw_trajectories(folder: RunFolder) -> Figure:
+    """One episode of every seed."""
+    figure = new_figure(5.2, 5.6, title_run(folder, "\n"))
+    axes = figure.subplots()
+    trajectories = roll_out(folder)
+    _plot_arena(axes, folder)
+    _plot_trajectories(axes, trajectories)
+    _count(axes, trajectories, columns=len(OUTCOMES))
+    return figure
+
+
+def draw_trajectories_together(folders: list[RunFolder]) -> Figure:
+    """The same for several runs, side by side."""
+    columns = min(len(folders), _COLUMNS)
+    rows = -(-len(folders) // columns)
+    figure = new_figure(max(2.9 * columns, 5.0), 3.7 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    names = name_runs(folders, with_problem=True, separator="\n")
+    for axes, folder, name in zip(panels, folders, names, strict=False):
+        trajectories = roll_out(folder)
+        _plot_arena(axes, folder)
+        _plot_trajectories(axes, trajectories)
+        lines = "\n".join(textwrap.fill(line, _TITLE_WIDTH) for line in name.splitlines())
+        axes.set_title(lines, loc="left", size=TEXT_SIZE, weight="bold", color=INK)
+        _count(axes, trajectories, columns=1)
+    for axes in panels[len(folders) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def roll_out(folder: RunFolder) -> list[Trajectory]:
+    """Let every final policy act once, with its usual randomness, in a target context."""
+    experiment = folder.experiment()
+    problem, seeds = PROBLEMS[experiment.problem], experiment.seeds
+    contexts = np.stack(
+        [
+            problem.contexts.sample_target(host_stream(seed, 0, Purpose.REPORT), 1)[0]
+            for seed in seeds
+        ]
+    )
+    paths, reached = jax.vmap(partial(record_observations, problem, experiment.learner))(
+        keys_of_seeds(seeds, 0, Purpose.REPORT),
+        folder.learner_states(),
+        jnp.asarray(contexts, jnp.float32),
+    )
+    return [
+        judge(path[alive])
+        for path, alive in zip(np.asarray(paths), np.asarray(reached), strict=True)
+    ]
+
+
+def judge(observations: Array) -> Trajectory:
+    """Positions of an episode from its observations [T, O], and how it ended."""
+    positions = observations[:, (0, 2)]
+    last, velocity = positions[-1], observations[-1, (1, 3)]
+    if last[1] == 0.0 and not velocity.any():  # a crash freezes the mass at the wall
+        return Trajectory(positions, "hit the wall")
+    at_goal = np.linalg.norm(last - np.array(GOAL)) < GOAL_RADIUS
+    return Trajectory(positions, "reached the goal" if at_goal else "ended elsewhere")
+
+
+def _plot_arena(axes: Axes, folder: RunFolder) -> None:
+    contexts = PROBLEMS[folder.experiment().problem].contexts
+    position, width = contexts.clip(contexts.target.mean)[:2]
+    left, right = position - width / 2, position + width / 2
+    for low, high in ((-ARENA, left), (right, ARENA)):
+        axes.add_patch(Rectangle((low, -_WALL / 2), high - low, _WALL, color=INK, linewidth=0))
+    axes.add_patch(Circle(GOAL, GOAL_RADIUS, facecolor="none", edgecolor=INK, linewidth=1.0))
+    axes.plot(*START, "s", color=INK, markersize=6, zorder=4)
+    (x, y), space = START, 0.2
+    axes.text(x, y + space, "start", size=SMALL_SIZE, color=INK, ha="center", va="bottom")
+    (x, y), space = GOAL, GOAL_RADIUS + 0.1
+    axes.text(x, y - space, "goal", size=SMALL_SIZE, color=INK, ha="center", va="top")
+    axes.set(xlim=(-ARENA, ARENA), ylim=(-ARENA, ARENA), aspect="equal", xticks=(), yticks=())
+    for spine in axes.spines.values():
+        spine.set_color(QUIET)
+
+
+def _plot_trajectories(axes: Axes, trajectories: list[Trajectory]) -> None:
+    for trajectory in trajectories:
+        colour, mark = OUTCOMES[trajectory.outcome]
+        x, y = trajectory.positions.T
+        axes.plot(x, y, color=colour, linewidth=1.2, alpha=0.7, zorder=2)
+        axes.plot(
+            x[-1], y[-1], mark, color=colour, markersize=7 if mark == "x" else 3.5,
+            markeredgewidth=2.0 if mark == "x" else 0, clip_on=False, zorder=5,
+        )  # fmt: skip
+
+
+def _count(axes: Axes, trajectories: list[Trajectory], columns: int) -> None:
+    """How many ended in which way, beneath the arena."""
+    outcomes = [trajectory.outcome for trajectory in trajectories]
+    entries = [
+        Line2D(
+            [], [], color=colour, marker=mark, linewidth=1.6, markersize=6 if mark == "x" else 4,
+            markeredgewidth=2.0 if mark == "x" else 0, label=f"{outcomes.count(outcome)} {outcome}",
+        )
+        for outcome, (colour, mark) in OUTCOMES.items()
+        if outcome in outcomes
+    ]  # fmt: skip
+    axes.legend(
+        handles=entries, loc="upper left", bbox_to_anchor=(0.0, 0.0), borderaxespad=0.3,
+        borderpad=0.2, frameon=False, ncols=columns, fontsize=SMALL_SIZE, labelcolor=INK,
+        handlelength=1.6, columnspacing=1.4,
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""How Gymnasium learns of our problems."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import gymnasium
+
+from selfpaced.environments import registration
+from selfpaced.environments.registration import GYMNASIUM_IDS, register_environments
+from selfpaced.problems import PROBLEMS
+
+
+def test_every_problem_has_a_gymnasium_id():
+    assert sorted(GYMNASIUM_IDS.values()) == sorted(PROBLEMS)
+
+
+def test_a_made_environment_is_a_face_of_its_problem():
+    register_environments()
+    for name, problem in GYMNASIUM_IDS.items():
+        assert gymnasium.make(name).unwrapped.problem is PROBLEMS[problem]
+
+
+def test_registering_again_changes_nothing_and_warns_of_nothing():
+    register_environments()
+    before = {name: gymnasium.spec(name) for name in GYMNASIUM_IDS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        register_environments()
+    assert all(gymnasium.spec(name) is spec for name, spec in before.items())
+
+
+def test_the_module_itself_does_not_wait_for_jax():
+    program = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('jax' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program, registration.__file__], check=True)

@@ -1,0 +1,176 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from selfpaced import SPDL, ContextSpace, Episodes, Gaussian, SelfpacedError
+from selfpaced.problems import POINT_MASS_2D, POINT_MASS_3D
+
+RNG = np.random.default_rng(0)
+TEACHER = SPDL(zeta=1.4, alpha_offset=3, update_offset=2, std_lower_bound=(0.2, 0.1875, 0.1))
+
+
+def episodes_for(state, num=40, value=lambda context: context[:, 0], mean_return=5.0, seed=0):
+    contexts = TEACHER.sample(np.random.default_rng(seed), state, num)
+    return Episodes(
+        context=contexts,
+        first_observation=contexts,
+        discounted_return=np.full(num, mean_return),
+        value=value(contexts),
+        success=np.zeros(num, bool),
+        length=np.full(num, 100),
+    )
+
+
+def taught(teacher, iterations, **episodes):
+    """The states and metrics of successive updates, the first state is the initial one."""
+    state = teacher.init(RNG, POINT_MASS_3D.contexts)
+    states, history = [state], []
+    for seed in range(iterations):
+        state, metrics = teacher.update(RNG, state, episodes_for(state, seed=seed, **episodes))
+        states.append(state)
+        history.append(metrics)
+    return states, history
+
+
+@pytest.mark.parametrize(
+    ("contexts", "bound", "threshold", "least"),
+    [
+        (POINT_MASS_3D.contexts, (0.2, 0.1875, 0.1), 8000.0, 57),
+        (POINT_MASS_2D.contexts, (0.2, 0.1875), 8000.0, 46),
+        (
+            ContextSpace(  # ball catching
+                names=("phi", "r", "d_x"),
+                lower=(0.392699, 0.6, 0.75),
+                upper=(1.570796, 1.1, 4.0),
+                initial=Gaussian.diagonal((0.68, 0.9, 0.85), np.sqrt((1e-3, 1e-3, 0.1))),
+                target=Gaussian.diagonal((1.060288, 0.85, 2.375), np.sqrt((0.2 * np.pi, 0.15, 1))),
+            ),
+            None,
+            0.0,
+            20,
+        ),
+    ],
+)
+def test_the_least_number_of_updates_to_the_target_is_the_computed_one(
+    contexts, bound, threshold, least
+):
+    teacher = SPDL(std_lower_bound=bound, kl_threshold=threshold)
+    assert abs(teacher.least_updates(contexts.initial, contexts.target) - least) <= 1
+
+
+def test_nothing_moves_before_the_offset():
+    states, history = taught(TEACHER, 3)
+    for state in states[1:3]:
+        np.testing.assert_array_equal(state.mean, states[0].mean)
+    assert "teacher/alpha" not in history[1]
+    assert (states[3].mean != states[0].mean).any()
+
+
+def test_the_target_pulls_from_update_n_alpha_on():
+    _, history = taught(TEACHER, 6)
+    alphas = [metrics["teacher/alpha"] for metrics in history[2:]]
+    assert alphas[:2] == [0.0, 0.0]
+    assert min(alphas[2:]) > 0.0
+
+
+def test_alpha_keeps_the_pull_in_proportion_to_the_mean_return():
+    states, history = taught(TEACHER, 5, mean_return=3.0)
+    kl = TEACHER.distribution(states[4]).kl(POINT_MASS_3D.contexts.target)
+    assert history[4]["teacher/alpha"] == pytest.approx(1.4 * 3.0 / kl)
+
+
+def test_spdl_never_moves_further_than_max_kl():
+    states, history = taught(TEACHER, 30)
+    for before, after, metrics in zip(states, states[1:], history, strict=False):
+        moved = TEACHER.distribution(before).kl(TEACHER.distribution(after))
+        assert moved <= 0.05 + 1e-6
+        if "teacher/kl_moved" in metrics:
+            assert metrics["teacher/kl_moved"] == pytest.approx(moved, abs=1e-6)
+
+
+def test_without_a_pull_the_contexts_go_where_the_value_is():
+    states, _ = taught(replace(TEACHER, alpha_offset=1000), 20, value=lambda c: c[:, 0])
+    assert states[-1].mean[0] > states[0].mean[0] + 1.0
+
+
+def test_with_equal_values_everywhere_the_pull_leads_to_the_target():
+    states, history = taught(TEACHER, 120, value=lambda c: np.full(len(c), 5.0))
+    assert history[-1]["teacher/kl_to_target"] < 0.1
+    np.testing.assert_allclose(states[-1].mean, POINT_MASS_3D.contexts.target.mean, atol=0.01)
+
+
+def test_the_standard_deviation_stays_above_its_bound_while_the_target_is_far():
+    wide = (0.5, 0.5, 0.3)  # at the target this is still further away than the threshold
+    teacher = replace(TEACHER, std_lower_bound=wide)
+    states, history = taught(teacher, 60, value=lambda c: np.full(len(c), 5.0))
+    for state in states:
+        assert (np.diag(state.cholesky) >= np.array(wide) - 1e-9).all()
+    assert history[-1]["teacher/bounds_active"] == 3
+
+
+def test_the_bound_is_released_once_the_target_is_near():
+    states, _ = taught(TEACHER, 80, value=lambda c: np.full(len(c), 5.0))
+    assert (np.diag(states[-1].cholesky) < 0.01).all()
+
+
+def test_an_iteration_without_a_finished_episode_changes_no_distribution():
+    states, _ = taught(TEACHER, 5)
+    empty = Episodes(*(np.zeros((0, 3)),) * 2, *(np.zeros(0),) * 4)
+    after, metrics = TEACHER.update(RNG, states[-1], empty)
+    np.testing.assert_array_equal(after.mean, states[-1].mean)
+    assert metrics["teacher/kl_to_target"] > 0
+
+
+def test_the_update_reports_what_a_user_needs_to_trust_it():
+    _, history = taught(TEACHER, 5)
+    metrics = history[-1]
+    assert metrics["teacher/accepted"] == 1.0
+    assert 0 < metrics["teacher/effective_samples"] <= 40
+    assert 0 <= metrics["teacher/clipped_share"] <= 1
+    assert metrics["teacher/trust_region_active"] == 1.0
+
+
+def test_a_negative_mean_return_freezes_the_pull_and_is_said():
+    states, history = taught(TEACHER, 5, mean_return=-1.0)
+    assert history[-1]["teacher/alpha"] == 0.0
+    assert any("mean return is negative" in text for text in TEACHER.advice(states[-1], 1000))
+
+
+def test_too_few_iterations_are_said_and_enough_are_not():
+    state = TEACHER.init(RNG, POINT_MASS_3D.contexts)
+    assert any("cannot reach the target" in text for text in TEACHER.advice(state, 50))
+    assert TEACHER.advice(state, 200) == ()
+
+
+def test_both_directions_of_the_constraint_hold_their_own_bound():
+    teacher = replace(TEACHER, constraint="new_old")
+    states, _ = taught(teacher, 10)
+    for before, after in pairwise(states):
+        assert teacher.distribution(after).kl(teacher.distribution(before)) <= 0.05 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_kl": -0.1}, "max_kl must be positive, got -0.1"),
+        ({"zeta": float("nan")}, "zeta must not be negative, got nan"),
+        ({"constraint": "new_odl"}, "unknown constraint 'new_odl': did you mean 'new_old'"),
+        ({"std_lower_bound": (0.1, 0.0, 0.1)}, "std_lower_bound wants positive numbers"),
+    ],
+)
+def test_impossible_settings_say_what_is_wrong(changes, message):
+    with pytest.raises(SelfpacedError, match=message):
+        replace(TEACHER, **changes)
+
+
+def test_a_lower_bound_of_the_wrong_size_names_the_components():
+    with pytest.raises(SelfpacedError, match="gate_position, gate_width, got"):
+        TEACHER.init(RNG, POINT_MASS_2D.contexts)
+
+
+def test_values_that_are_not_numbers_are_refused_and_change_nothing():
+    state = taught(TEACHER, 3)[0][-1]
+    with pytest.raises(SelfpacedError, match="finite"):
+        TEACHER.update(RNG, state, episodes_for(state, value=lambda c: np.full(len(c), np.nan)))

@@ -1,0 +1,92 @@
+import json
+from dataclasses import dataclass, replace
+
+import pytest
+
+from selfpaced import PPO, SPDL, Default, Experiment, Random, SelfpacedError, neurips2020
+
+
+@dataclass(frozen=True)
+class Mine(Default):
+    """Somebody's own teacher."""
+
+    eagerness: float = 2.0
+
+
+def test_the_preset_is_the_published_configuration():
+    experiment = neurips2020("point-mass-3d")
+    assert experiment.teacher == SPDL(
+        zeta=1.4,
+        alpha_offset=10,
+        update_offset=5,
+        max_kl=0.05,
+        std_lower_bound=(0.2, 0.1875, 0.1),
+        kl_threshold=8000.0,
+        constraint="old_new",
+    )
+    assert experiment.learner == PPO(
+        hidden=(21,),
+        learning_rate=2.5e-4,
+        num_epochs=8,
+        num_minibatches=32,
+        clip=0.2,
+        gae_lambda=0.99,
+        value_coefficient=1.0,
+        entropy_coefficient=0.0,
+        max_gradient_norm=None,
+        time_outs="terminal",
+    )
+    assert experiment.seeds == tuple(range(1, 21))
+    assert (experiment.iterations, experiment.steps_per_iteration) == (1000, 2048)
+    assert (experiment.evaluate_every, experiment.evaluation_episodes) == (5, 50)
+
+
+def test_the_two_dimensional_preset_has_a_two_dimensional_bound():
+    assert neurips2020("point-mass-2d").teacher.std_lower_bound == (0.2, 0.1875)
+
+
+@pytest.mark.parametrize("teacher", [SPDL(std_lower_bound=(0.1, 0.2)), Random(), Mine(3.0)])
+def test_an_experiment_survives_json(teacher):
+    experiment = replace(neurips2020("point-mass-2d"), teacher=teacher, seeds=(4, 9))
+    text = json.dumps(experiment.to_dict())
+    assert Experiment.from_dict(json.loads(text)) == experiment
+
+
+def test_evaluations_come_before_training_every_few_iterations_and_at_the_end():
+    experiment = replace(neurips2020("point-mass-3d"), iterations=12)
+    assert experiment.evaluation_iterations == [0, 5, 10, 12]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"problem": "point-mass-4d"}, "unknown problem 'point-mass-4d': did you mean 'point-mass"),
+        ({"iterations": 0}, "iterations must be positive, got 0"),
+        ({"seeds": ()}, "seeds wants different numbers"),
+        ({"seeds": (1, 1)}, "seeds wants different numbers"),
+        ({"seeds": (-1,)}, "none negative"),
+        ({"num_environments": 3}, "multiple of num_environments"),
+    ],
+)
+def test_an_impossible_experiment_says_what_is_wrong(changes, message):
+    with pytest.raises(SelfpacedError, match=message):
+        replace(neurips2020("point-mass-3d"), **changes)
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "message"),
+    [
+        ("teacher", "sdpl", "unknown teacher 'sdpl': did you mean 'spdl'"),
+        ("learner", "pqo", "unknown learner 'pqo': did you mean 'ppo'"),
+        ("teacher", "nowhere.to.be:found", "cannot load teacher"),
+        ("teacher", "selfpaced:Nobody", "cannot load teacher"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
+    with pytest.raises(SelfpacedError, match=message):
+        neurips2020("point-mass-3d", **{role: name})
+
+
+def test_something_else_than_an_experiment_is_refused():
+    with pytest.raises(SelfpacedError, match="does not describe an experiment"):
+        Experiment.from_dict({"problem": "point-mass-3d"})

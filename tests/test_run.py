@@ -1,0 +1,178 @@
+"""Whole runs in worker processes, small ones."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from selfpaced import PPO, SPDL, RunFolder, SelfpacedError, neurips2020, resume, run
+from selfpaced.storage import read_arrays
+
+SMALL = replace(
+    neurips2020("point-mass-2d"),
+    teacher=SPDL(update_offset=1, alpha_offset=2, std_lower_bound=(0.2, 0.1875)),
+    learner=PPO(hidden=(8,)),
+    seeds=(1, 2, 3),
+    iterations=12,
+    steps_per_iteration=256,
+    evaluation_episodes=10,
+)
+
+
+@pytest.fixture(scope="module", name="finished")
+def _finished(tmp_path_factory):
+    return run(SMALL, tmp_path_factory.mktemp("runs") / "finished", workers=2)
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_finished_run_has_all_its_files(finished):
+    names = {path.name for path in finished.path.iterdir()}
+    assert names == {
+        "experiment.json",
+        "metrics.csv",
+        "evaluations.csv",
+        "contexts.npz",
+        "policies.safetensors",
+        "summary.json",
+    }
+    assert finished.is_finished
+    assert finished.experiment() == SMALL
+    assert finished.blocks() == [(1,), (2, 3)]
+
+
+def test_metrics_have_a_row_per_iteration_and_seed(finished):
+    table = rows(finished.path / "metrics.csv")
+    assert [(int(row["iteration"]), int(row["seed"])) for row in table] == [
+        (iteration, seed) for iteration in range(1, 13) for seed in (1, 2, 3)
+    ]
+    wanted = {"train/return", "teacher/kl_to_target", "teacher/alpha", "context/gate_width_mean"}
+    assert wanted <= table[0].keys()
+
+
+def test_the_summary_says_what_the_evaluations_say(finished):
+    summary, evaluations = finished.summary(), finished.evaluations()
+    last = evaluations["return"][-1]
+    assert evaluations["iteration"].tolist() == [0, 5, 10, 12]
+    np.testing.assert_allclose(summary["final_return"]["per_seed"], last, rtol=1e-6)
+    assert summary["final_return"]["mean"] == pytest.approx(last.mean(), rel=1e-6)
+    error = last.std() / np.sqrt(3)
+    assert summary["final_return"]["standard_error"] == pytest.approx(error, rel=1e-4)
+    assert summary["environment_steps"] == 3 * 12 * 256
+    assert 0 < summary["teacher_seconds"] < summary["training_seconds"] < summary["wall_seconds"]
+    for name in ("problem", "teacher", "learner", "seeds", "iterations", "steps_per_second"):
+        assert name in summary
+
+
+def test_contexts_are_kept_at_every_evaluation(finished):
+    contexts = finished.contexts()
+    assert contexts["samples"].shape == (4, 3, 64, 2)
+    assert contexts["mean"].shape == (4, 3, 2)
+    np.testing.assert_allclose(contexts["mean"][0], [[0.0, 4.25]] * 3)
+
+
+def test_policies_can_be_loaded_and_used(finished):
+    states = finished.learner_states()
+    assert states.parameters["policy"][0][0].shape == (3, 6, 8)
+
+
+def timeless(path):
+    return [
+        {name: cell for name, cell in row.items() if not name.startswith("time/")}
+        for row in rows(path)
+    ]
+
+
+def start(folder, code):
+    """Run in another process, so that it can be killed."""
+    program = f"from tests.test_run import *\nlong = replace(SMALL, iterations={code})\n"
+    program += f"run(long, {str(folder)!r}, workers=2)"
+    return subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+
+
+def wait_for(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.05)
+
+
+def iteration_of(folder):
+    paths = [folder.checkpoint_path(block) for block in range(2)]
+    if not all(path.exists() for path in paths):
+        return 0
+    return min(read_arrays(path)[1]["iteration"] for path in paths)
+
+
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
+    folder = RunFolder(tmp_path / "killed")
+    process = start(folder.path, 40)
+    wait_for(lambda: iteration_of(folder) >= 3)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not folder.is_finished
+    assert 3 <= iteration_of(folder) < 40, "it was killed too late to prove anything"
+    resume(folder.path)
+    whole = run(replace(SMALL, iterations=40), tmp_path / "whole", workers=2)
+    for name in ("evaluations.csv", "policies.safetensors"):
+        assert (folder.path / name).read_bytes() == (whole.path / name).read_bytes()
+    assert timeless(folder.path / "metrics.csv") == timeless(whole.path / "metrics.csv")
+
+
+def test_an_interrupted_run_keeps_what_it_has(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
+    folder = RunFolder(tmp_path / "interrupted")
+    process = start(folder.path, 100_000)
+    wait_for(lambda: iteration_of(folder) >= 2)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(60) != 0
+    summary = folder.summary()
+    assert not summary["finished"]
+    assert summary["iterations"] >= 2
+    assert len(rows(folder.path / "metrics.csv")) >= 6
+    assert iteration_of(folder) == summary["iterations"]
+
+
+def test_an_existing_folder_is_not_overwritten(finished):
+    before = (finished.path / "summary.json").read_bytes()
+    with pytest.raises(SelfpacedError, match="already exists; choose another folder with --out"):
+        run(SMALL, finished.path)
+    assert (finished.path / "summary.json").read_bytes() == before
+
+
+def test_a_folder_that_is_no_run_is_not_even_overwritten_when_asked(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(SelfpacedError, match="is not a run folder, so --overwrite will not"):
+        run(SMALL, tmp_path, overwrite=True)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_a_finished_run_is_not_resumed(finished):
+    with pytest.raises(SelfpacedError, match="is finished"):
+        resume(finished.path)
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SelfpacedError, match="cannot write to"):
+        run(SMALL, tmp_path / "file" / "run")
+
+
+def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
+    folder = RunFolder.create(tmp_path / "damaged", SMALL, [(1, 2, 3)])
+    path = folder.checkpoint_path(0)
+    path.parent.mkdir()
+    path.write_bytes(b"rubbish")
+    with pytest.raises(SelfpacedError, match="is damaged"):
+        resume(folder.path)
+    assert path.read_bytes() == b"rubbish"
