@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfpaced import PPO
-from selfpaced.training.rollout_jax import collect, idle_actors
+from selfpaced.training.rollout_jax import Collector, collect, idle_actors
 from tests.probes import DISCOUNT, Probe, probe_problem
 
 LEARNER = PPO(hidden=(4,))
@@ -13,7 +13,15 @@ CONTEXTS = jnp.linspace(-1.0, 1.0, 40)[:, None]
 def collected(problem, num_steps, actors=None, num_actors=1, contexts=CONTEXTS):
     state = LEARNER.init(jax.random.key(0), problem.spec)
     actors = idle_actors(problem, num_actors) if actors is None else actors
-    return collect(jax.random.key(1), problem, LEARNER, state, actors, contexts, num_steps)
+    return run(problem, state, actors, contexts, num_steps)
+
+
+def run(problem, state, actors, contexts, num_steps):
+    keys = jax.random.split(jax.random.key(1), num_steps)
+    noise = jax.random.normal(jax.random.key(2), (num_steps, len(actors.ended), 2))
+    start = Collector(actors, jnp.int32(0))
+    collector, rollout, ends = collect(keys, noise, problem, LEARNER, state, start, contexts)
+    return collector.actors, rollout, ends
 
 
 def test_episodes_take_the_contexts_in_order_none_repeated_none_dropped():
@@ -68,7 +76,6 @@ def test_the_learner_remembers_its_own_action_and_the_world_gets_a_legal_one():
     problem = probe_problem(Probe(length=1, reward="action"))
     state = LEARNER.init(jax.random.key(0), problem.spec)
     state.parameters["log_std"] = jnp.array([3.0])
-    actors, contexts = idle_actors(problem, 1), jnp.zeros((200, 1))
-    _, rollout, _ = collect(jax.random.key(1), problem, LEARNER, state, actors, contexts, 200)
+    _, rollout, _ = run(problem, state, idle_actors(problem, 1), jnp.zeros((200, 1)), 200)
     assert np.abs(rollout.action).max() > 10
     assert np.asarray(rollout.reward).min() >= -4.0 - 1e-5  # the box is [-2, 2]

@@ -1,4 +1,4 @@
-"""Curricula: the training contexts on their way to the target (paper, Figures 2 to 4)."""
+"""Curricula: the training contexts on their way to the target (paper, figures of Section 5)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from selfpaced.run_folder import RunFolder
 NUM_MOMENTS = 6
 _ABOVE = "above, dots: contexts of all seeds · star: the target"
 _OUTLINES = " · outlines: two standard deviations of a seed's Gaussian"
+_STRIP = "dots: contexts of all seeds · line: their mean"
 _BELOW = (
     "below, thick: mean · band: one standard deviation · thin: single seeds · "
     "points: the moments above"
@@ -187,10 +188,17 @@ def _plot_strip(axes: Axes, travel: Travel) -> None:
     for row, iteration in enumerate(travel.iterations):
         points = travel.pooled(row, most)[:, 0]
         axes.scatter(
-            np.full(len(points), iteration), points, s=6, color=BLUE, alpha=0.35, linewidth=0
+            np.full(len(points), iteration),
+            points,
+            s=6,
+            color=BLUE,
+            alpha=0.35,
+            linewidth=0,
+            clip_on=False,
         )
     axes.plot(travel.iterations, travel.samples.mean(axis=(1, 2, 3)), color=INK, linewidth=1.8)
     tidy(axes, "iteration", _words(travel.contexts.names[0]))
+    axes.set_title(_STRIP, loc="left", size=SMALL_SIZE, color=QUIET)
     _target_line(axes, travel, 0)
 
 
@@ -202,11 +210,9 @@ def _target_line(axes: Axes, travel: Travel, component: int) -> None:
     margin = _MARGIN * (high - low)
     axes.set(ylim=(low - margin, high + margin), xlim=(0, max(int(travel.iterations[-1]), 1)))
     axes.axhline(target, color=TARGET, linewidth=1.4, linestyle=(0, (4, 2)), zorder=3)
-    above = target < (low + high) / 2
     axes.annotate(
-        "target", (1.0, target), (0, 4 if above else -4), xycoords=("axes fraction", "data"),
-        textcoords="offset points", ha="right", va="bottom" if above else "top",
-        size=SMALL_SIZE, color=TARGET,
+        "target", (1.0, target), (5, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", va="center", size=SMALL_SIZE, color=TARGET,
     )  # fmt: skip
 
 

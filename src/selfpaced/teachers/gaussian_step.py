@@ -192,7 +192,8 @@ def _solve(
     new_mean = mean + cholesky[0] @ inverse[:size, size]
     new_cholesky = jnp.tril(cholesky[0] @ inverse[:size, :size])
     entries = jnp.concatenate([new_mean, new_cholesky.ravel()])
-    accepted = (gain > 0) & jnp.isfinite(entries).all() & (jnp.diag(new_cholesky) > 0).all()
+    finite = jnp.isfinite(gain) & jnp.isfinite(entries).all()
+    accepted = (gain > 0) & finite & (jnp.diag(new_cholesky) > 0).all()
     return jnp.concatenate([jnp.stack([accepted, gain, moved]), entries])
 
 

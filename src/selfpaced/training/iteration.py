@@ -15,7 +15,7 @@ from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.base import Teacher
 from selfpaced.training.evaluation import Evaluation, evaluate
-from selfpaced.training.rollout_jax import Actor, EpisodeEnds, collect, idle_actors
+from selfpaced.training.rollout_jax import Actor, Collector, EpisodeEnds, collect, idle_actors
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
 
@@ -158,16 +158,45 @@ def _learn_block(
     contexts: jax.Array,
 ) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
     """Roll out and learn, for all seeds; compiled once for a whole experiment."""
+    return jax.vmap(partial(_learn_seed, problem, learner, num_steps))(
+        keys, learner_state, actors, contexts
+    )
 
-    def one_seed(key: jax.Array, state: Any, actors: Actor, contexts: jax.Array) -> Any:
-        key_collect, key_update = jax.random.split(key)
-        actors, rollout, ends = collect(
-            key_collect, problem, learner, state, actors, contexts, num_steps
+
+def _learn_seed(
+    problem: Problem,
+    learner: Learner,
+    num_steps: int,
+    key: jax.Array,
+    learner_state: Any,
+    actors: Actor,
+    contexts: jax.Array,
+) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
+    """Collect and update in turns: on-policy learners once, others after every few steps."""
+    num_actors = len(actors.ended)
+    per_update = num_steps if learner.steps_per_update is None else learner.steps_per_update
+    num_updates = num_steps // per_update
+    key_noise, key_reset, key_update = jax.random.split(key, 3)
+    # all noise at once: drawing it step by step would cost more than the physics
+    size = problem.spec.action_size + problem.environment.noise_size
+    noise = jax.random.normal(key_noise, (num_updates, per_update, num_actors, size))
+    reset_keys = jax.random.split(key_reset, (num_updates, per_update))
+
+    def turn(carry: tuple[Any, Collector], inputs: tuple[jax.Array, ...]) -> tuple[Any, Any]:
+        state, collector = carry
+        keys, noise, key = inputs
+        collector, rollout, ends = collect(
+            keys, noise, problem, learner, state, collector, contexts
         )
-        state, metrics = learner.update(key_update, problem.spec, state, rollout)
-        return state, actors, ends, learner.value(state, ends.first_observation), metrics
+        state, metrics = learner.update(key, problem.spec, state, rollout)
+        return (state, collector), (ends, metrics)
 
-    return jax.vmap(one_seed)(keys, learner_state, actors, contexts)
+    start = (learner_state, Collector(actors, jnp.int32(0)))
+    turns = (reset_keys, noise, jax.random.split(key_update, num_updates))
+    (state, collector), (ends, metrics) = jax.lax.scan(turn, start, turns)
+    ends = jax.tree.map(lambda array: array.reshape(num_steps, *array.shape[2:]), ends)
+    value = learner.value(state, ends.first_observation)
+    return state, collector.actors, ends, value, jax.tree.map(jnp.mean, metrics)
 
 
 def _summary(episodes: Episodes) -> Metrics:

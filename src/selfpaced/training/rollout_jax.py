@@ -43,43 +43,44 @@ def idle_actors(problem: Problem, num: int) -> Actor:
     )
 
 
+class Collector(NamedTuple):
+    """The actors of one seed, and how many contexts of this iteration they have taken."""
+
+    actors: Actor  # [N, ...]
+    num_issued: jax.Array
+
+
 def collect(
-    key: jax.Array,
+    keys: jax.Array,
+    noise: jax.Array,
     problem: Problem,
     learner: Learner,
     learner_state: Any,
-    actors: Actor,
+    collector: Collector,
     contexts: jax.Array,
-    num_steps: int,
-) -> tuple[Actor, Rollout, EpisodeEnds]:
-    """Run every actor for `num_steps`; an episode that begins takes the next context, in order.
+) -> tuple[Collector, Rollout, EpisodeEnds]:
+    """Run every actor for T steps; an episode that begins takes the next context, in order.
 
-    `contexts` must hold a row for every episode that could possibly begin: one per step and actor.
+    `keys` [T] are for resets; `noise` [T, N, ...] has the normals of an action, then those of the
+    environment; `contexts` must hold a row for every episode that could possibly begin.
     """
-    num_actors, num_normals = len(actors.ended), problem.spec.action_size
-    key_noise, key_reset = jax.random.split(key)
-    # all noise at once: drawing it step by step would cost more than the physics
-    shape = (num_steps, num_actors, num_normals + problem.environment.noise_size)
-    noise = jax.random.normal(key_noise, shape)
 
     def step(
-        carry: tuple[Actor, jax.Array], inputs: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[Actor, jax.Array], tuple[Rollout, EpisodeEnds]]:
-        actors, num_issued = carry
-        index, noise = inputs
+        collector: Collector, inputs: tuple[jax.Array, jax.Array]
+    ) -> tuple[Collector, tuple[Rollout, EpisodeEnds]]:
+        key, noise = inputs
+        for_action, for_environment = jnp.split(noise, [problem.spec.action_size], axis=1)
+        actors, num_issued = collector
         begins = actors.ended
         context = contexts[num_issued + jnp.cumsum(begins) - begins]
-        fresh = _fresh_actors(jax.random.fold_in(key_reset, index), problem.environment, context)
-        actors = _where(begins, fresh, actors)
-        action = jax.vmap(learner.act, (0, None, 0))(
-            noise[:, :num_normals], learner_state, actors.observation
-        )
-        actors, rollout, ends = _advance(noise[:, num_normals:], problem, actors, action)
-        return (actors, num_issued + begins.sum()), (rollout, ends)
+        actors = _where(begins, _fresh_actors(key, problem.environment, context), actors)
+        act = jax.vmap(learner.act, (0, None, 0))
+        action = act(for_action, learner_state, actors.observation)
+        actors, rollout, ends = _advance(for_environment, problem, actors, action)
+        return Collector(actors, num_issued + begins.sum()), (rollout, ends)
 
-    start = (actors, jnp.int32(0))
-    (actors, _), (rollout, ends) = jax.lax.scan(step, start, (jnp.arange(num_steps), noise))
-    return actors, rollout, ends
+    collector, (rollout, ends) = jax.lax.scan(step, collector, (keys, noise))
+    return collector, rollout, ends
 
 
 def _fresh_actors(key: jax.Array, environment: Environment, context: jax.Array) -> Actor:
