@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from selfpaced import PPO, SPDL, RunFolder, SelfpacedError, neurips2020, resume, run
-from selfpaced.storage import read_arrays
 
 SMALL = replace(
     neurips2020("point-mass-2d"),
@@ -106,22 +105,19 @@ def wait_for(condition, seconds=120):
         time.sleep(0.05)
 
 
-def iteration_of(folder):
-    paths = [folder.checkpoint_path(block) for block in range(2)]
-    if not all(path.exists() for path in paths):
-        return 0
-    return min(read_arrays(path)[1]["iteration"] for path in paths)
+def reached(folder, iteration):
+    return (folder.path / "experiment.json").exists() and folder.iteration() >= iteration
 
 
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "killed")
     process = start(folder.path, 40)
-    wait_for(lambda: iteration_of(folder) >= 3)
+    wait_for(lambda: reached(folder, 3))
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not folder.is_finished
-    assert 3 <= iteration_of(folder) < 40, "it was killed too late to prove anything"
+    assert 3 <= folder.iteration() < 40, "it was killed too late to prove anything"
     resume(folder.path)
     whole = run(replace(SMALL, iterations=40), tmp_path / "whole", workers=2)
     for name in ("evaluations.csv", "policies.safetensors"):
@@ -133,14 +129,14 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path, monkeypatch):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "interrupted")
     process = start(folder.path, 100_000)
-    wait_for(lambda: iteration_of(folder) >= 2)
+    wait_for(lambda: reached(folder, 2))
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(60) != 0
     summary = folder.summary()
     assert not summary["finished"]
     assert summary["iterations"] >= 2
     assert len(rows(folder.path / "metrics.csv")) >= 6
-    assert iteration_of(folder) == summary["iterations"]
+    assert folder.iteration() == summary["iterations"]
 
 
 def test_an_existing_folder_is_not_overwritten(finished):

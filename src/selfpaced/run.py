@@ -109,21 +109,24 @@ def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
 
 
 def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -> None:
+    """Whatever happens, what the workers have saved is written out for people to read."""
     began = time.monotonic()
     listener.begin(experiment)
+    errors, interrupted = [], False
     try:
         with _workers(folder) as processes:
             errors = _listen(processes, listener)
     except KeyboardInterrupt:
-        summary = folder.export(time.monotonic() - began) if _all_saved(folder) else {}
-        raise InterruptedRunError(
-            folder.path, summary.get("iterations", 0), experiment.iterations
-        ) from None
+        interrupted = True
     finally:
         listener.end()
+    iteration = folder.iteration()
+    if iteration:
+        folder.export(time.monotonic() - began)
+    if interrupted:
+        raise InterruptedRunError(folder.path, iteration, experiment.iterations)
     if errors:
         raise SelfpacedError(f"{errors[0]} (what was reached before is kept in {folder.path})")
-    folder.export(time.monotonic() - began)
 
 
 @contextmanager
@@ -195,7 +198,3 @@ def _listen(processes: list[subprocess.Popen[str]], listener: Listener) -> list[
 def _death(block: int, code: int) -> str:
     cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return f"the worker of block {block} died ({cause}); go on with `selfpaced resume`"
-
-
-def _all_saved(folder: RunFolder) -> bool:
-    return all(folder.checkpoint_path(block).exists() for block in range(len(folder.blocks())))

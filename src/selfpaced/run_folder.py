@@ -33,6 +33,7 @@ from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
     read_arrays,
     read_json,
+    read_notes,
     restore_leaves,
     write_arrays,
     write_bytes,
@@ -122,6 +123,13 @@ class RunFolder:
     def checkpoint_path(self, block: int) -> Path:
         """Where a block keeps its checkpoint."""
         return self.path / "checkpoints" / f"block-{block}.safetensors"
+
+    def iteration(self) -> int:
+        """How many iterations all blocks of an unfinished run have saved."""
+        paths = [self.checkpoint_path(block) for block in range(len(self.blocks()))]
+        if not all(path.exists() for path in paths):
+            return 0
+        return min(read_notes(path)["iteration"] for path in paths)
 
     def export(self, wall_seconds: float) -> dict[str, Any]:
         """Write the checkpoints out as the files that people read; returns the summary."""

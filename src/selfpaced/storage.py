@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +64,29 @@ def write_arrays(path: Path, arrays: dict[str, Array], notes: dict[str, Any]) ->
 
 def read_arrays(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     """What `write_arrays` wrote, or a message about what is wrong with the file."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in list(file.keys())}, _notes(file)
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """The notes alone."""
+    with _opened(path) as file:
+        return _notes(file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         with safe_open(path, "numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return arrays, json.loads((file.metadata() or {}).get("notes", "{}"))
+            yield file
     except FileNotFoundError:
         raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
     except (SafetensorError, json.JSONDecodeError) as error:
         raise SelfpacedError(f"{path} is damaged ({error}); delete it and run again") from None
+
+
+def _notes(file: Any) -> dict[str, Any]:
+    return json.loads((file.metadata() or {}).get("notes", "{}"))
 
 
 def name_leaves(prefix: str, tree: Any) -> dict[str, Array]:

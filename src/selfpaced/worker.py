@@ -84,7 +84,7 @@ class Block:
             checkpoint = checkpoint.restore(self.path)
         saved = reported = time.monotonic()
         if checkpoint.iteration == 0:
-            self._evaluate(checkpoint, self.training.sample_contexts(checkpoint.state, 0))
+            self._evaluate(checkpoint)
         while checkpoint.iteration < self.experiment.iterations and not self.parent.wants_stop:
             contexts, rows = self._iterate(checkpoint)
             now = time.monotonic()
@@ -111,7 +111,7 @@ class Block:
         checkpoint.iteration += 1
         checkpoint.history.record_contexts(checkpoint.iteration, contexts)
         if checkpoint.iteration in self.experiment.evaluation_iterations:
-            self._evaluate(checkpoint, contexts)
+            self._evaluate(checkpoint)
         checkpoint.teacher_seconds += (sampled - began) + (taught - learned)
         checkpoint.training_seconds += time.perf_counter() - began
         timing = {
@@ -121,8 +121,10 @@ class Block:
         checkpoint.history.record_iteration(checkpoint.iteration, [row | timing for row in rows])
         return contexts, rows
 
-    def _evaluate(self, checkpoint: Checkpoint, contexts: Array) -> None:
+    def _evaluate(self, checkpoint: Checkpoint) -> None:
+        """Try the policy on the target, and keep what the next iteration will train on."""
         state, num = checkpoint.state, self.experiment.evaluation_episodes
+        contexts = self.training.sample_contexts(state, checkpoint.iteration)
         evaluation = self.training.evaluate(state, checkpoint.iteration, num)
         gaussians = [self.training.teacher.distribution(teacher) for teacher in state.teachers]
         checkpoint.history.record_evaluation(checkpoint.iteration, evaluation, contexts, gaussians)

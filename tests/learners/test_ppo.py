@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from selfpaced import PPO, SelfpacedError
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.ppo import Samples, _log_probability, _shuffled
+from selfpaced.learners.gaussian_policy import log_probability, shuffled
+from selfpaced.learners.ppo import Samples
 from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
 
 QUICK = PPO(
@@ -75,14 +76,14 @@ def test_log_probability_agrees_with_scipy():
     seen, action = jnp.array([0.2, 0.1]), jnp.array([1.3])
     mean = QUICK.act(jnp.zeros(1), QUICK.init(jax.random.key(2), spec), seen)
     expected = norm(float(mean[0]), np.exp(-0.7)).logpdf(1.3)
-    assert float(_log_probability(parameters, seen, action)) == pytest.approx(expected, rel=1e-5)
+    assert float(log_probability(parameters, seen, action)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_loss_is_the_clipped_surrogate_plus_half_the_squared_value_error():
     parameters = QUICK.init(jax.random.key(3), probe_problem(Probe()).spec).parameters
     seen = jnp.array([[0.1, 0.0], [0.4, 0.0]])
     action = jnp.array([[0.5], [-0.5]])
-    now = _log_probability(parameters, seen, action)
+    now = log_probability(parameters, seen, action)
     before = now - jnp.log(jnp.array([2.0, 0.5]))  # ratios 2 and one half
     batch = Samples(seen, action, before, jnp.array([3.0, 1.0]), jnp.array([1.0, -1.0]))
     loss, _ = QUICK._loss(parameters, batch)
@@ -97,13 +98,13 @@ def test_the_loss_is_the_clipped_surrogate_plus_half_the_squared_value_error():
 
 @pytest.mark.parametrize("num", [1, 2, 100, 2048, 40_000])
 def test_shuffling_uses_every_sample_once(num):
-    order = np.asarray(_shuffled(jax.random.key(0), num))
+    order = np.asarray(shuffled(jax.random.key(0), num))
     np.testing.assert_array_equal(np.sort(order), np.arange(num))
 
 
 def test_shuffling_puts_every_sample_anywhere():
     orders = np.asarray(
-        jax.vmap(lambda key: _shuffled(key, 8))(jax.random.split(jax.random.key(1), 8000))
+        jax.vmap(lambda key: shuffled(key, 8))(jax.random.split(jax.random.key(1), 8000))
     )
     share = np.stack([(orders == index).mean(axis=0) for index in range(8)])
     np.testing.assert_allclose(share, 1 / 8, atol=0.02)

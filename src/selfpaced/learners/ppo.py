@@ -16,10 +16,15 @@ import optax
 from selfpaced.environments.base import Spec
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.networks import Layers, apply_layers, orthogonal_layers
+from selfpaced.learners.gaussian_policy import (
+    Parameters,
+    estimate_value,
+    init_parameters,
+    log_probability,
+    sample_action,
+    shuffled,
+)
 from selfpaced.settings import require, require_choice, require_not_negative, require_positive
-
-Parameters = dict[str, Any]
 
 
 class PPOState(NamedTuple):
@@ -75,23 +80,16 @@ class PPO:
 
     def init(self, key: jax.Array, spec: Spec) -> PPOState:
         """Orthogonal networks, a standard deviation of one in environment units."""
-        key_policy, key_value = jax.random.split(key)
-        inputs = (spec.observation_size, *self.hidden)
-        parameters = {
-            "policy": orthogonal_layers(key_policy, (*inputs, spec.action_size), output_gain=0.01),
-            "log_std": jnp.zeros(spec.action_size),
-            "value": orthogonal_layers(key_value, (*inputs, 1), output_gain=1.0),
-        }
+        parameters = init_parameters(key, spec, self.hidden)
         return PPOState(parameters, self._optimiser().init(parameters))
 
     def act(self, noise: jax.Array, state: PPOState, observation: jax.Array) -> jax.Array:
         """Sample the Gaussian; unbounded, the caller clips."""
-        mean = apply_layers(state.parameters["policy"], observation)
-        return mean + jnp.exp(state.parameters["log_std"]) * noise
+        return sample_action(state.parameters, noise, observation)
 
     def value(self, state: PPOState, observation: jax.Array) -> jax.Array:
         """The critic."""
-        return _value(state.parameters["value"], observation)
+        return estimate_value(state.parameters["value"], observation)
 
     def update(
         self, key: jax.Array, spec: Spec, state: PPOState, rollout: Rollout
@@ -112,7 +110,7 @@ class PPO:
             return PPOState(optax.apply_updates(state.parameters, steps), memory), metrics
 
         def epoch(state: PPOState, key: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
-            order = _shuffled(key, num_samples).reshape(self.num_minibatches, -1)
+            order = shuffled(key, num_samples).reshape(self.num_minibatches, -1)
             return jax.lax.scan(learn, state, jax.tree.map(lambda array: array[order], samples))
 
         state, metrics = jax.lax.scan(epoch, state, jax.random.split(key, self.num_epochs))
@@ -127,15 +125,13 @@ class PPO:
         return optax.flatten(adam)  # one vector: far fewer small operations
 
     def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
-        value = _value(parameters["value"], rollout.observation)
-        next_value = _value(parameters["value"], rollout.next_observation)
+        value = estimate_value(parameters["value"], rollout.observation)
+        next_value = estimate_value(parameters["value"], rollout.next_observation)
         advantage = advantages(
             rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
         )
-        log_probability = _log_probability(parameters, rollout.observation, rollout.action)
-        samples = Samples(
-            rollout.observation, rollout.action, log_probability, advantage, advantage + value
-        )
+        before = log_probability(parameters, rollout.observation, rollout.action)
+        samples = Samples(rollout.observation, rollout.action, before, advantage, advantage + value)
         return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), samples)
 
     def _loss(
@@ -144,12 +140,12 @@ class PPO:
         advantage = batch.advantage - batch.advantage.mean()
         advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
         log_ratio = (
-            _log_probability(parameters, batch.observation, batch.action) - batch.log_probability
+            log_probability(parameters, batch.observation, batch.action) - batch.log_probability
         )
         ratio = jnp.exp(log_ratio)
         clipped = jnp.clip(ratio, 1.0 - self.clip, 1.0 + self.clip)
         policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
-        error = _value(parameters["value"], batch.observation) - batch.target_value
+        error = estimate_value(parameters["value"], batch.observation) - batch.target_value
         value_loss = 0.5 * (error**2).mean()
         entropy = (parameters["log_std"] + 0.5 * jnp.log(2.0 * jnp.pi * jnp.e)).sum()
         loss = (
@@ -161,30 +157,3 @@ class PPO:
             "kl": (ratio - 1.0 - log_ratio).mean(),
             "clipped_share": (jnp.abs(ratio - 1.0) > self.clip).mean(),
         }
-
-
-def _value(layers: Layers, observation: jax.Array) -> jax.Array:
-    return apply_layers(layers, observation)[..., 0]
-
-
-def _log_probability(
-    parameters: Parameters, observation: jax.Array, action: jax.Array
-) -> jax.Array:
-    log_std = parameters["log_std"]
-    standard = (action - apply_layers(parameters["policy"], observation)) * jnp.exp(-log_std)
-    return -0.5 * (standard**2 + jnp.log(2.0 * jnp.pi)).sum(-1) - log_std.sum()
-
-
-def _shuffled(key: jax.Array, num: int) -> jax.Array:
-    """A random order of `num` indices.
-
-    Sorting words of random high bits and the index in the low bits takes a ninth of the time of
-    `jax.random.permutation`, which would be half of the whole update. With few bits left for
-    chance (many samples) ties would keep their order, so then the library's function is used.
-    """
-    index_bits = max(num - 1, 1).bit_length()
-    if index_bits > 14:
-        return jax.random.permutation(key, num)
-    mask = jnp.uint32(2**index_bits - 1)
-    words = (jax.random.bits(key, (num,)) & ~mask) | jnp.arange(num, dtype=jnp.uint32)
-    return (jnp.sort(words) & mask).astype(jnp.int32)

@@ -1,0 +1,57 @@
+"""What PPO and TRPO share: a Gaussian policy beside a critic, and how they shuffle samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from selfpaced.environments.base import Spec
+from selfpaced.learners.networks import Layers, apply_layers, orthogonal_layers
+
+Parameters = dict[str, Any]
+
+
+def init_parameters(key: jax.Array, spec: Spec, hidden: tuple[int, ...]) -> Parameters:
+    """Orthogonal networks that share nothing, a standard deviation of one in environment units."""
+    key_policy, key_value = jax.random.split(key)
+    inputs = (spec.observation_size, *hidden)
+    return {
+        "policy": orthogonal_layers(key_policy, (*inputs, spec.action_size), output_gain=0.01),
+        "log_std": jnp.zeros(spec.action_size),
+        "value": orthogonal_layers(key_value, (*inputs, 1), output_gain=1.0),
+    }
+
+
+def sample_action(parameters: Parameters, noise: jax.Array, observation: jax.Array) -> jax.Array:
+    """Sample the Gaussian; unbounded, the caller clips."""
+    mean = apply_layers(parameters["policy"], observation)
+    return mean + jnp.exp(parameters["log_std"]) * noise
+
+
+def log_probability(parameters: Parameters, observation: jax.Array, action: jax.Array) -> jax.Array:
+    """Log-density of actions before clipping; the std does not depend on the observation."""
+    log_std = parameters["log_std"]
+    standard = (action - apply_layers(parameters["policy"], observation)) * jnp.exp(-log_std)
+    return -0.5 * (standard**2 + jnp.log(2.0 * jnp.pi)).sum(-1) - log_std.sum()
+
+
+def estimate_value(layers: Layers, observation: jax.Array) -> jax.Array:
+    """The critic."""
+    return apply_layers(layers, observation)[..., 0]
+
+
+def shuffled(key: jax.Array, num: int) -> jax.Array:
+    """A random order of `num` indices.
+
+    Sorting words of random high bits and the index in the low bits takes a ninth of the time of
+    `jax.random.permutation`, which would be half of the whole update. With few bits left for
+    chance (many samples) ties would keep their order, so then the library's function is used.
+    """
+    index_bits = max(num - 1, 1).bit_length()
+    if index_bits > 14:
+        return jax.random.permutation(key, num)
+    mask = jnp.uint32(2**index_bits - 1)
+    words = (jax.random.bits(key, (num,)) & ~mask) | jnp.arange(num, dtype=jnp.uint32)
+    return (jnp.sort(words) & mask).astype(jnp.int32)

@@ -1,0 +1,158 @@
+"""ALP-GMM: contexts come from where returns change most (Portelas et al., CoRL 2019).
+
+The absolute learning progress (ALP) of an episode is how much its return differs from that of the
+nearest past context. A Gaussian mixture over contexts and ALP says where it is high.
+
+Deviations from Portelas et al.; D1 to D3 are those of the experiments of the SPDL paper:
+D1  returns and contexts are not rescaled,
+D2  the history of past contexts is bounded: the newest `buffer_size`, and up to 500 more,
+D3  the first mixture is fitted after `num_rollouts` episodes (100 or 200), not 250,
+D4  contexts are drawn before an iteration, so a mixture that falls due within one serves from the
+    next on; if several fall due, only the last is fitted, on the same episodes as if it had been
+    fitted at once,
+D5  the k-means that the mixtures start from share their seeds (see `mixture.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from selfpaced.contexts import ContextSpace
+from selfpaced.records import Array, Episodes, Metrics, Scalar
+from selfpaced.settings import require, require_positive
+from selfpaced.teachers.mixture import Mixture, best_mixture
+
+MIN_HISTORY = 5  # ALP is zero while the history has no more than this
+MAX_FRESH = 500  # entries that the history takes in before the old ones are dropped
+
+
+class ALPGMMState(NamedTuple):
+    """Past contexts and their returns, what the next fit will see, and the mixture of the last."""
+
+    lower: Array
+    upper: Array
+    history_context: Array  # [H, C] in order of arrival
+    history_return: Array  # [H]
+    num_fresh: Scalar  # of the history since old entries were dropped
+    recent: Array  # [< num_rollouts, C + 1] contexts and ALP since the last fit
+    mixture: Mixture  # over contexts and ALP; no components before the first fit
+    num_episodes: Scalar
+    num_iterations: Scalar
+
+
+@dataclass(frozen=True)
+class ALPGMM:
+    """Samples mixture components in proportion to their mean absolute learning progress."""
+
+    p_random: float = 0.1  # share of contexts that stay uniform
+    num_rollouts: int = 100  # n_ROLLOUT: episodes from one fit to the next
+    buffer_size: int = 500  # s_BUFFER: past contexts that ALP is measured against
+    max_components: int = 10  # mixtures with 2 components and more compete, up to this many
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.p_random <= 1,
+            f"p_random is a probability, got {self.p_random} (the paper uses 0.1 to 0.3)",
+        )
+        require_positive(self, "num_rollouts", "buffer_size")
+        require(
+            2 <= self.max_components <= self.num_rollouts,
+            "max_components must be at least 2, and at most num_rollouts "
+            f"({self.num_rollouts}), got {self.max_components}",
+        )
+
+    def init(self, rng: np.random.Generator, contexts: ContextSpace) -> ALPGMMState:
+        """Nothing is known."""
+        num_columns = contexts.size + 1
+        return ALPGMMState(
+            lower=np.array(contexts.lower),
+            upper=np.array(contexts.upper),
+            history_context=np.zeros((0, contexts.size)),
+            history_return=np.zeros(0),
+            num_fresh=np.int64(0),
+            recent=np.zeros((0, num_columns)),
+            mixture=Mixture(
+                weights=np.zeros(0),
+                means=np.zeros((0, num_columns)),
+                covariances=np.zeros((0, num_columns, num_columns)),
+            ),
+            num_episodes=np.int64(0),
+            num_iterations=np.int64(0),
+        )
+
+    def sample(self, rng: np.random.Generator, state: ALPGMMState, num: int) -> Array:
+        """Draw a component by its mean ALP, then a context from it; uniformly where p_random says.
+
+        The first `num_rollouts` episodes are uniform.
+        """
+        uniform = rng.uniform(state.lower, state.upper, (num, len(state.lower)))
+        if not len(state.mixture.weights):
+            return uniform
+        chosen = _draw_components(rng, state.mixture, num)
+        # dropping the last coordinate of a Gaussian leaves the Gaussian of the others
+        means, covariances = state.mixture.means[:, :-1], state.mixture.covariances[:, :-1, :-1]
+        noise = rng.standard_normal(uniform.shape)
+        spread = np.einsum("nij,nj->ni", np.linalg.cholesky(covariances)[chosen], noise)
+        contexts = np.clip(means[chosen] + spread, state.lower, state.upper)
+        return np.where(rng.random((num, 1)) < self.p_random, uniform, contexts)
+
+    def update(
+        self, rng: np.random.Generator, state: ALPGMMState, episodes: Episodes
+    ) -> tuple[ALPGMMState, Metrics]:
+        """Measure the learning progress of every episode; fit a mixture when one is due."""
+        state, progress = self._measure(state, episodes.context, episodes.discounted_return)
+        rows = np.concatenate([state.recent, np.column_stack([episodes.context, progress])])
+        num_due = len(rows) // self.num_rollouts
+        if num_due:
+            due = rows[(num_due - 1) * self.num_rollouts : num_due * self.num_rollouts]  # D4
+            sizes = np.arange(2, self.max_components + 1)
+            state = state._replace(mixture=best_mixture(rng, due, sizes))
+        state = state._replace(
+            recent=rows[num_due * self.num_rollouts :],
+            num_episodes=state.num_episodes + episodes.num,
+            num_iterations=state.num_iterations + 1,
+        )
+        return state, self._metrics(state, progress)
+
+    def distribution(self, state: ALPGMMState) -> None:
+        """Not a Gaussian."""
+
+    def advice(self, state: ALPGMMState, num_remaining: int) -> tuple[str, ...]:
+        """Warn when the first mixture will come too late, or when nothing ever changes."""
+        num_episodes = int(state.num_episodes)
+        pace = num_episodes / max(int(state.num_iterations), 1)
+        if num_episodes and num_episodes + pace * num_remaining < self.num_rollouts:
+            return (
+                f"contexts will stay uniform to the end: at {pace:.1f} episodes per iteration the "
+                f"{self.num_rollouts} that the first mixture wants do not come together; "
+                "lower num_rollouts, or train longer",
+            )
+        if len(state.mixture.weights) and not state.mixture.means[:, -1].any():
+            return (
+                "no return differs from that of its neighbour, so there is no learning progress "
+                "to follow; check that rewards depend on what the learner does",
+            )
+        return ()
+
+    def _measure(
+        self, state: ALPGMMState, contexts: Array, returns: Array
+    ) -> tuple[ALPGMMState, Array]:
+        """ALP of each episode against all that came before it, and the longer history."""
+        progress = []
+        while len(returns):
+            if state.num_fresh == MAX_FRESH:  # D2
+                # the episode that fills the history is still measured against the old entries
+                first = nearest_progress(state.history_context, state.history_return, contexts[:1])
+            room = MAX_FRESH - int(state.num_fresh)
+        return state, np.concatenate(progress)
+
+    def _metrics(self, state: ALPGMMState, progress: Array) -> Metrics:
+        metrics = {
+            "teacher/components": len(state.mixture.weights),
+            "teacher/history": len(state.history_return),
+        }
+        return metrics | ({"teacher/learning_progress": progress.mean()} if len(progress) else {})
