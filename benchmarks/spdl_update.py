@@ -22,8 +22,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
 from selfpaced.contexts import Gaussian
-from selfpaced.teachers import gaussian_step as solver
 from selfpaced.teachers.gaussian_step import gaussian_step
+from selfpaced.teachers.interior_point import solve
 
 
 class Problem(NamedTuple):
@@ -269,7 +269,7 @@ def fuzz(rng: np.random.Generator, number: int) -> Counter:
             loss = -gain / size if size > 0 else 0.0
             worst_loss = max(worst_loss, loss)
             counts["BAD worse than staying"] += bool(loss > 1e-9)
-    counts["programs compiled"] = solver._solve._cache_size()
+    counts["programs compiled"] = solve._cache_size()
     print(f"{number} random problems; largest KL beyond max_kl {worst_kl:.1e}, ", end="")
     print(f"largest relative loss {worst_loss:.1e}")
     for name, count in sorted(counts.items()):

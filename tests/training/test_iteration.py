@@ -4,7 +4,7 @@ import pytest
 
 from selfpaced import PPO, SPDL, Default, SelfpacedError
 from selfpaced.problems import POINT_MASS_3D
-from selfpaced.teachers.gaussian_step import _solve
+from selfpaced.teachers.interior_point import solve
 from selfpaced.training import iteration as heart
 from selfpaced.training.evaluation import evaluate
 from selfpaced.training.iteration import Training
@@ -40,7 +40,7 @@ def test_stopping_and_going_on_changes_nothing(training):
 def test_nothing_is_compiled_again_in_the_loop(training):
     state, _ = train(training, 4)
     training.evaluate(state, 4, 10)
-    compiled = (heart._learn_block, heart._init_block, evaluate, _solve)
+    compiled = (heart._learn_block, heart._init_block, evaluate, solve)
     before = [function._cache_size() for function in compiled]
     state, _ = train(training, 8, state, start=4)
     training.evaluate(state, 12, 10)
