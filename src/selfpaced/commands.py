@@ -46,7 +46,7 @@ def list_command(arguments: list[str]) -> None:
 class TrainOptions:
     """Where to run, and what differs from the paper. More flags set the teacher and the learner."""
 
-    problem: tyro.conf.Positional[str]
+    problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
     """what to learn (see `selfpaced list`)"""
     teacher: str = "spdl"
     """who chooses the contexts"""
@@ -57,9 +57,9 @@ class TrainOptions:
     first_seed: int = 1
     """the runs have this seed and the following ones"""
     out: Path | None = None
-    """run folder (default: runs/PROBLEM-TEACHER-LEARNER)"""
+    """run folder; none: runs/PROBLEM-TEACHER-LEARNER"""
     workers: int | None = None
-    """processes (default: one per core)"""
+    """processes; none: one per core"""
     overwrite: bool = False
     """replace an existing run folder"""
 
@@ -89,7 +89,7 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
     flags = dataclasses.make_dataclass(
         "TrainFlags",
         [
-            ("options", tyro.conf.OmitArgPrefixes[TrainOptions]),
+            ("run", tyro.conf.OmitArgPrefixes[TrainOptions]),
             ("budget", tyro.conf.OmitArgPrefixes[_Budget], _Budget.of(preset)),
             *(
                 (f"{role}_settings", _flags_of(settings, role), settings)
@@ -102,7 +102,7 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
     parsed: Any = tyro.cli(
         flags, args=arguments, prog="selfpaced train", description=train_command.__doc__
     )
-    options = parsed.options
+    options = parsed.run
     experiment = dataclasses.replace(
         preset,
         teacher=getattr(parsed, "teacher_settings", preset.teacher),
@@ -118,12 +118,15 @@ class _Budget:
     """How long to train and how often to look."""
 
     iterations: int
+    """how many times teacher and learner are updated"""
     steps_per_iteration: int
+    """environment steps of each seed"""
     num_environments: int
     """environments per seed"""
     evaluate_every: int
     """iterations between evaluations on the target"""
     evaluation_episodes: int
+    """episodes of each evaluation and seed"""
 
     @classmethod
     def of(cls, experiment: Experiment) -> _Budget:

@@ -37,7 +37,9 @@ class Progress:
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
             self.live.start()
         else:
-            self.console.print(f"{self._title()}: starting and compiling", highlight=False)
+            self.console.print(
+                f"{self._title()}: starting and compiling", highlight=False, soft_wrap=True
+            )
 
     def hear(self, block: int, message: dict[str, Any]) -> None:
         """Take notice of what a worker says."""
@@ -56,14 +58,14 @@ class Progress:
             self.live.stop()
             self.live = None
         else:
-            self.console.print(self._line(), highlight=False)
+            self.console.print(self._line(), highlight=False, soft_wrap=True)
 
     def _refresh(self) -> None:
         if self.live:
             self.live.update(self._panel())
         elif time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
             self.last_line = time.monotonic()
-            self.console.print(self._line(), highlight=False)
+            self.console.print(self._line(), highlight=False, soft_wrap=True)
 
     def _show_advice(self, message: dict[str, Any]) -> None:
         text = message["advice"]
@@ -73,6 +75,7 @@ class Progress:
                 f"[yellow]warning[/] (iteration {message['iteration']}, "
                 f"{message['num_seeds']} seeds): {text}",
                 highlight=False,
+                soft_wrap=True,
             )
 
     def _iteration(self) -> int:

@@ -48,16 +48,26 @@ class Samples(NamedTuple):
 class PPO:
     """Clipped policy gradient with a diagonal Gaussian whose std does not depend on the state."""
 
-    hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer; policy and value are separate
+    hidden: tuple[int, ...] = (64, 64)
+    """units of each tanh layer; policy and value network are separate"""
     learning_rate: float = 2.5e-4
+    """of Adam, constant"""
     num_epochs: int = 4
+    """how often every step is used"""
     num_minibatches: int = 4
-    clip: float = 0.2  # how far the probability ratio may leave 1
+    """into which the steps of an iteration are split"""
+    clip: float = 0.2
+    """how far the probability ratio may leave 1"""
     gae_lambda: float = 0.95
+    """0: one-step advantages, 1: whole returns"""
     value_coefficient: float = 0.5
+    """weight of the value loss"""
     entropy_coefficient: float = 0.0
-    max_gradient_norm: float | None = 0.5  # none: gradients are not clipped
+    """weight of the entropy bonus"""
+    max_gradient_norm: float | None = 0.5
+    """longer gradients are shortened to this; none: they are not"""
     time_outs: TimeOuts = "terminal"
+    """a time-out ends everything (as in the paper), or the future is estimated"""
 
     def __post_init__(self) -> None:
         require(

@@ -43,15 +43,20 @@ class SPDLState(NamedTuple):
 class SPDL:
     """Trades off value against KL to the target, in steps that stay within a trust region."""
 
-    zeta: float = 1.4  # how strongly the target pulls, relative to the mean return
-    alpha_offset: int = 10  # N_alpha: the target does not pull before this many updates
-    update_offset: int = 5  # n_offset: iterations before the first update
-    max_kl: float = 0.05  # epsilon: largest KL between successive distributions
-    std_lower_bound: tuple[float, ...] | None = (
-        None  # while the target is further than kl_threshold
-    )
+    zeta: float = 1.4
+    """how strongly the target pulls, relative to the mean return"""
+    alpha_offset: int = 10
+    """N_alpha: the target does not pull before this many updates"""
+    update_offset: int = 5
+    """n_offset: iterations before the first update"""
+    max_kl: float = 0.05
+    """epsilon: largest KL between successive distributions"""
+    std_lower_bound: tuple[float, ...] | None = None
+    """smallest standard deviation of each component while the target is far"""
     kl_threshold: float = 8000.0
-    constraint: Literal["old_new", "new_old"] = "old_new"  # D1
+    """the target is far while the KL to it is above this"""
+    constraint: Literal["old_new", "new_old"] = "old_new"
+    """whether max_kl bounds KL(old, new) or KL(new, old) (D1)"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
