@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from selfpaced import PPO, SPDL, RunFolder, SelfpacedError, neurips2020, resume, run
+from selfpaced.run import _alone
 
 SMALL = replace(
     neurips2020("point-mass-2d"),
@@ -172,3 +173,9 @@ def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
     with pytest.raises(SelfpacedError, match="is damaged"):
         resume(folder.path)
     assert path.read_bytes() == b"rubbish"
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path):
+    folder = RunFolder.create(tmp_path / "busy", SMALL, [(1, 2, 3)])
+    with _alone(folder), pytest.raises(SelfpacedError, match="another process is training"):
+        resume(folder.path)

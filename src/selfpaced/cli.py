@@ -1,4 +1,4 @@
-"""The command line: `selfpaced list | train | resume | plot`."""
+"""The command line: `selfpaced COMMAND ...`."""
 
 from __future__ import annotations
 

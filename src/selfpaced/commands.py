@@ -13,6 +13,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from selfpaced.compare_command import compare_command
 from selfpaced.experiment import Experiment
 from selfpaced.learners import LEARNERS
 from selfpaced.presets import NUM_SEEDS, neurips2020
@@ -194,4 +195,5 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train_command,
     "resume": resume_command,
     "plot": plot_command,
+    "compare": compare_command,
 }

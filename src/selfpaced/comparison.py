@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a finished cell, on the target and with the stochastic policy as in the paper."""
+    """What came of a finished cell on the target, with the stochastic policy as in the paper."""
 
     cell: Cell
     iterations: Array  # [E]
@@ -142,12 +142,12 @@ def read_outcome(cell: Cell) -> Outcome:
     evaluations, path = cell.folder.evaluations(), cell.path / "evaluations.csv"
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r})")
-        broken = ~np.isfinite(evaluations[column]).all(axis=0)
-        seeds = [str(seed) for seed, bad in zip(cell.experiment.seeds, broken, strict=True) if bad]
+        broken = np.flatnonzero(~np.isfinite(evaluations[column]).all(axis=0))
+        seeds = ", ".join(str(cell.experiment.seeds[place]) for place in broken)
         require(
             not seeds,
-            f"{path} has a {column} that is not a number (seed {', '.join(seeds)}): "
-            "did the learner diverge?",
+            f"{path} has a {column} that is not a number (seed {seeds}); if the learner diverged, "
+            "compare without it or with other seeds",
         )
     moments = cell.experiment.evaluation_iterations
     require(
@@ -171,7 +171,7 @@ def _require_same_settings(cell: Cell) -> None:
     try:
         if Experiment.from_dict(there) == cell.experiment:
             return
-    except SelfpacedError as error:  # settings of another version; the differences tell more
+    except SelfpacedError as error:  # of another version, perhaps; the differences tell more
         problem = error
     different = _differences(there, json.loads(json.dumps(cell.experiment.to_dict())))
     if problem and not different:

@@ -19,6 +19,11 @@ from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError, require
 
+try:
+    import fcntl
+except ImportError:  # not on Windows; there nothing keeps two processes from one folder
+    fcntl = None  # type: ignore[assignment]
+
 _WORKER_SETTINGS = {
     # threads of BLAS cost more than they give on operations this small
     "OMP_NUM_THREADS": "1",
@@ -114,7 +119,7 @@ def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -
     listener.begin(experiment)
     errors, interrupted = [], False
     try:
-        with _workers(folder) as processes:
+        with _alone(folder), _workers(folder) as processes:
             errors = _listen(processes, listener)
     except KeyboardInterrupt:
         interrupted = True
@@ -130,10 +135,25 @@ def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -
 
 
 @contextmanager
+def _alone(folder: RunFolder) -> Iterator[None]:
+    """Nobody else may train in this folder meanwhile; the lock goes with the process."""
+    checkpoints = folder.path / "checkpoints"
+    checkpoints.mkdir(exist_ok=True)
+    with open(checkpoints / "lock", "w") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SelfpacedError(
+                    f"another process is training in {folder.path}; wait for it, or stop it"
+                ) from None
+        yield
+
+
+@contextmanager
 def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
     """The processes; however this ends, they are asked to save and leave, and waited for."""
     processes, cores = [], _cores()
-    (folder.path / "checkpoints").mkdir(exist_ok=True)
     with ExitStack() as logs:
         try:
             for block in range(len(folder.blocks())):

@@ -93,8 +93,8 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the last iteration has been made and written out."""
-        return (self.path / "summary.json").exists() and not (self.path / "checkpoints").exists()
+        """Whether the last iteration has been made and written out (the summary comes last)."""
+        return (self.path / "summary.json").exists() and self.summary().get("finished", False)
 
     @property
     def figures(self) -> Path:
@@ -134,6 +134,8 @@ class RunFolder:
     def export(self, wall_seconds: float) -> dict[str, Any]:
         """Write the checkpoints out as the files that people read; returns the summary."""
         experiment, blocks = self.experiment(), self.blocks()
+        if (self.path / "summary.json").exists():  # of an earlier stretch of this run
+            wall_seconds += self.summary()["wall_seconds"]
         loaded = [read_arrays(self.checkpoint_path(index)) for index in range(len(blocks))]
         columns = join([history_columns(arrays) for arrays, _ in loaded])
         iterations = min(notes["iteration"] for _, notes in loaded)

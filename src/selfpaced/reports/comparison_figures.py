@@ -1,0 +1,220 @@
+"""The outcome of a comparison as pictures: curves, interquartile means, who beats whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from selfpaced.comparison import Cell, Outcome
+from selfpaced.reports.comparison import Improvement, Row
+from selfpaced.reports.learning_curves import plot_curve, standard_error
+from selfpaced.reports.style import (
+    BLUE,
+    FAINT,
+    INK,
+    QUIET,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    TITLE_SIZE,
+    VERMILION,
+    colour_of,
+    dashes_of,
+    new_figure,
+    save,
+    tidy,
+)
+
+_WINS = LinearSegmentedColormap.from_list("wins", [VERMILION, "white", BLUE]).with_extremes(
+    bad="#F2F2F2"  # nobody plays against himself
+)
+
+
+def draw_comparison(
+    outcomes: Sequence[Outcome],
+    rows: Sequence[Row],
+    improvements: Sequence[Improvement],
+    out: Path,
+) -> list[Path]:
+    """Draw all figures of a comparison; returns where they are."""
+    figures = {
+        "learning_curves": draw_curves(outcomes),
+        "interquartile_means": draw_interquartile_means(outcomes, rows),
+    }
+    if improvements:
+        figures["probability_of_improvement"] = draw_improvements(outcomes, improvements)
+    return [save(figure, out / f"{name}.png") for name, figure in figures.items()]
+
+
+def draw_curves(outcomes: Sequence[Outcome]) -> Figure:
+    """All learning curves, one panel per learner; the single seeds would be too many."""
+    learners, teachers = _learners(outcomes), _teachers(outcomes)
+    width = 6.5 if len(learners) == 1 else min(4.2 * len(learners), 16.0)
+    figure = new_figure(width, 4.4, _title(outcomes))
+    panels = figure.subplots(1, len(learners), sharey=True, squeeze=False)[0]
+    for axes, learner in zip(panels, learners, strict=True):
+        _name_panel(axes, outcomes, learner, len(learners))
+        here = [outcome for outcome in outcomes if outcome.cell.learner == learner]
+        for outcome in here:
+            look = teachers.index(outcome.cell.teacher)
+            plot_curve(
+                axes,
+                outcome.iterations,
+                outcome.returns,
+                colour_of(look),
+                dashes_of(look),
+                single_width=0.0,
+            )
+        axes.set_xlim(0, max(outcome.iterations[-1] for outcome in here))
+        tidy(axes, "iteration", "return on the target" if axes is panels[0] else "")
+    panels[0].set_ylim(*_height(outcomes))
+    _legend_of_teachers(figure, panels[0], outcomes)
+    return figure
+
+
+def draw_interquartile_means(outcomes: Sequence[Outcome], rows: Sequence[Row]) -> Figure:
+    """A dot with its interval for every cell, and the single seeds behind it."""
+    learners, teachers = _learners(outcomes), _teachers(outcomes)
+    width = 6.5 if len(learners) == 1 else min(2.0 + 3.2 * len(learners), 16.0)
+    figure = new_figure(width, 1.7 + 0.42 * len(teachers), _title(outcomes))
+    panels = figure.subplots(1, len(learners), sharey=True, sharex=True, squeeze=False)[0]
+    for axes, learner in zip(panels, learners, strict=True):
+        _name_panel(axes, outcomes, learner, len(learners))
+        for outcome, row in zip(outcomes, rows, strict=True):
+            if row.learner == learner:
+                _plot_dot(axes, teachers.index(row.teacher), outcome, row)
+        tidy(axes, "return on the target")
+        axes.set_yticks(range(len(teachers)), _names(outcomes))
+        axes.tick_params(axis="y", length=0, labelsize=TEXT_SIZE)
+        axes.spines["left"].set_visible(False)
+        axes.set_ylim(len(teachers) - 0.5, -0.5)
+    _note(figure, "large: interquartile mean · bar: 95 % interval · small: single seeds")
+    return figure
+
+
+def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improvement]) -> Figure:
+    """How probably the teacher of a row ends better than the one of a column."""
+    learners = [
+        learner
+        for learner in _learners(outcomes)
+        if any(each.learner == learner for each in improvements)
+    ]
+    num = len(_teachers(outcomes))
+    side = 0.62 * num + 0.4
+    figure = new_figure(max(4.6, side * len(learners) + 1.4), side + 1.7, _title(outcomes))
+    panels = figure.subplots(1, len(learners), sharey=True, squeeze=False)[0]
+    for axes, learner in zip(panels, learners, strict=True):
+        _name_panel(axes, outcomes, learner, len(learners))
+        _plot_wins(axes, outcomes, [each for each in improvements if each.learner == learner])
+    _note(
+        figure,
+        "probability that a seed of the row ends better than one of the column\n"
+        "bold: the 95 % interval does not hold 50 %",
+    )
+    return figure
+
+
+def _height(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    """The bands decide what is shown, not the seeds that are not drawn."""
+    means = np.concatenate([outcome.returns.mean(axis=1) for outcome in outcomes])
+    margins = np.concatenate([2.0 * standard_error(outcome.returns) for outcome in outcomes])
+    low, high = float((means - margins).min()), float((means + margins).max())
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def _plot_dot(axes: Axes, place: int, outcome: Outcome, row: Row) -> None:
+    colour, returns = colour_of(place), outcome.final_returns
+    axes.axhline(place, color=FAINT, linewidth=0.6, zorder=0)
+    axes.plot(
+        returns, np.full(len(returns), place - 0.24), "o", color=colour, markersize=3.5, alpha=0.4,
+        markeredgewidth=0, zorder=1,
+    )  # fmt: skip
+    axes.plot([row.iqm_low, row.iqm_high], [place, place], color=colour, linewidth=3.5, zorder=2)
+    axes.plot(
+        row.iqm, place, "o", color=colour, markersize=9, markeredgecolor="white", zorder=3,
+        label="interquartile mean",
+    )  # fmt: skip
+
+
+def _plot_wins(
+    axes: Axes, outcomes: Sequence[Outcome], improvements: Sequence[Improvement]
+) -> None:
+    teachers, names = _teachers(outcomes), _names(outcomes)
+    wins = np.full((len(teachers), len(teachers)), np.nan)
+    for each in improvements:
+        row, column = teachers.index(each.teacher), teachers.index(each.other)
+        value, low, high = each.probability
+        wins[row, column] = value
+        certain = low > 0.5 or high < 0.5
+        axes.text(
+            column, row, f"{value:.0%}", ha="center", va="center", size=SMALL_SIZE,
+            weight="bold" if certain else "normal",
+            color="white" if abs(value - 0.5) > 0.35 else INK,
+        )  # fmt: skip
+    axes.imshow(wins, cmap=_WINS, vmin=0.0, vmax=1.0)
+    tidy(axes)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelsize=TEXT_SIZE)
+    axes.set_yticks(range(len(teachers)), names)
+    axes.set_xticks(range(len(teachers)), names, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_xticks(np.arange(len(teachers) - 1) + 0.5, minor=True)
+    axes.set_yticks(np.arange(len(teachers) - 1) + 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=2)
+    axes.tick_params(which="minor", length=0)
+
+
+def _learners(outcomes: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(outcome.cell.learner for outcome in outcomes))
+
+
+def _teachers(outcomes: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(outcome.cell.teacher for outcome in outcomes))
+
+
+def _names(outcomes: Sequence[Outcome]) -> list[str]:
+    """The teachers as the other figures call them."""
+    named = {outcome.cell.teacher: _class_name(outcome.cell) for outcome in outcomes}
+    return list(named.values())
+
+
+def _class_name(cell: Cell) -> str:
+    return type(cell.experiment.teacher).__name__
+
+
+def _title(outcomes: Sequence[Outcome]) -> str:
+    experiment = outcomes[0].cell.experiment
+    num = len(experiment.seeds)
+    title = f"{experiment.problem}, {num} seed{'s' if num > 1 else ''}"
+    learners = {type(outcome.cell.experiment.learner).__name__ for outcome in outcomes}
+    return f"{title}, {learners.pop()}" if len(learners) == 1 else title
+
+
+def _note(figure: Figure, text: str) -> None:
+    figure.supxlabel(text, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET)
+
+
+def _name_panel(axes: Axes, outcomes: Sequence[Outcome], learner: str, num: int) -> None:
+    """A single learner is in the title of the figure already."""
+    kind = next(o.cell.experiment.learner for o in outcomes if o.cell.learner == learner)
+    if num > 1:
+        title = type(kind).__name__
+        axes.set_title(title, loc="left", size=TITLE_SIZE, weight="bold", color=INK)
+
+
+def _legend_of_teachers(figure: Figure, axes: Axes, outcomes: Sequence[Outcome]) -> None:
+    handles = [
+        axes.plot([], [], dashes_of(look), color=colour_of(look), linewidth=2.4, label=name)[0]
+        for look, name in enumerate(_names(outcomes))
+    ]
+    legend = figure.legend(
+        handles=handles, loc="outside lower left", frameon=False, alignment="left",
+        ncols=min(len(handles), int(figure.get_figwidth() / 1.3)), fontsize=TEXT_SIZE,
+        labelcolor=INK, title="line: mean of the seeds · band: two standard errors",
+        title_fontsize=SMALL_SIZE,
+    )  # fmt: skip
+    legend.get_title().set_color(QUIET)
