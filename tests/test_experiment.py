@@ -90,3 +90,11 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
 def test_something_else_than_an_experiment_is_refused():
     with pytest.raises(SelfpacedError, match="does not describe an experiment"):
         Experiment.from_dict({"problem": "point-mass-3d"})
+
+
+def test_sprl_and_a_step_based_learner_do_not_go_together():
+    assert neurips2020("point-mass-3d", "sprl").teacher.zeta == 2.0
+    with pytest.raises(SelfpacedError, match="sprl and learner episodic go with each other only"):
+        neurips2020("point-mass-3d", "sprl", "ppo")
+    with pytest.raises(SelfpacedError, match="got spdl and episodic"):
+        neurips2020("point-mass-3d", "spdl", "episodic")

@@ -3,28 +3,34 @@
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.registration import register_environments
 from selfpaced.experiment import Experiment
-from selfpaced.learners import PPO
+from selfpaced.learners import PPO, SAC, TRPO, EpisodicPolicy
 from selfpaced.presets import neurips2020
 from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Episodes
 from selfpaced.run import resume, run
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError
-from selfpaced.teachers import SPDL, Default, Random
+from selfpaced.teachers import ALPGMM, SPDL, SPRL, Default, GoalGAN, Random
 
 __version__ = "0.1.0"
 
 register_environments()  # gymnasium.make("selfpaced/PointMass3D-v0")
 
 __all__ = [
+    "ALPGMM",
     "PPO",
     "PROBLEMS",
+    "SAC",
     "SPDL",
+    "SPRL",
+    "TRPO",
     "ContextSpace",
     "Default",
     "Episodes",
+    "EpisodicPolicy",
     "Experiment",
     "Gaussian",
+    "GoalGAN",
     "Problem",
     "Random",
     "RunFolder",

@@ -43,7 +43,7 @@ def _print_help() -> None:
     console.print("usage: selfpaced COMMAND ...     (selfpaced COMMAND --help tells more)\n")
     for name, command in COMMANDS.items():
         summary = (command.__doc__ or "").partition("\n")[0]
-        console.print(f"  [bold]{name:<8}[/]{summary}")
+        console.print(f"  [bold]{name:<11}[/]{summary}", soft_wrap=True)
 
 
 def _escape(error: BaseException) -> str:

@@ -16,12 +16,20 @@ from rich.table import Table
 from selfpaced.compare_command import compare_command
 from selfpaced.experiment import Experiment
 from selfpaced.learners import LEARNERS
-from selfpaced.presets import NUM_SEEDS, neurips2020
+from selfpaced.presets import (
+    NUM_SEEDS,
+    default_learner,
+    neurips2020,
+    require_use,
+    with_preset_files,
+)
 from selfpaced.problems import PROBLEMS
 from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
+from selfpaced.reproduce_command import reproduce_command
 from selfpaced.run import resume, run
 from selfpaced.run_folder import RunFolder
+from selfpaced.search_command import search_command
 from selfpaced.settings import require_positive
 from selfpaced.teachers import TEACHERS
 
@@ -40,7 +48,7 @@ def list_command(arguments: list[str]) -> None:
     for title, entries in described:
         console.print(f"[bold]{title}[/]")
         for name, summary in entries.items():
-            console.print(f"  {name:<15} {summary}")
+            console.print(f"  {name:<15} {summary}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,14 @@ class TrainOptions:
     """what to learn (see `selfpaced list`)"""
     teacher: str = "spdl"
     """who chooses the contexts"""
-    learner: str = "ppo"
-    """who improves the policy"""
+    learner: str | None = None
+    """who improves the policy; none: ppo, or episodic with sprl"""
     seeds: int = NUM_SEEDS
     """how many runs"""
     first_seed: int = 1
     """the runs have this seed and the following ones"""
+    preset: Path | None = None
+    """file with other settings than the paper's, as `selfpaced search` writes it"""
     out: Path | None = None
     """run folder; none: runs/PROBLEM-TEACHER-LEARNER"""
     workers: int | None = None
@@ -72,7 +82,8 @@ class TrainOptions:
 def train_command(arguments: list[str]) -> None:
     """Train a learner with a teacher on a problem, several seeds at once."""
     options, experiment = parse_train(arguments)
-    names = f"{options.problem}-{options.teacher}-{options.learner}".replace(":", "-")
+    learner = options.learner or default_learner(options.teacher)
+    names = f"{options.problem}-{options.teacher}-{learner}".replace(":", "-")
     out = options.out or Path("runs") / names
     console = Console()
     folder = run(experiment, out, options.workers, options.overwrite, Progress(console))
@@ -84,9 +95,13 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
     first = argparse.ArgumentParser(add_help=False)
     first.add_argument("problem", nargs="?", default=next(iter(PROBLEMS)))
     first.add_argument("--teacher", default="spdl")
-    first.add_argument("--learner", default="ppo")
+    first.add_argument("--learner")
+    first.add_argument("--preset", type=Path)
     chosen, _ = first.parse_known_args(arguments)
     preset = neurips2020(chosen.problem, chosen.teacher, chosen.learner)
+    if chosen.preset:
+        require_use(chosen.preset, [preset])
+        preset = with_preset_files(preset, [chosen.preset])
     flags = dataclasses.make_dataclass(
         "TrainFlags",
         [
@@ -196,4 +211,6 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "resume": resume_command,
     "plot": plot_command,
     "compare": compare_command,
+    "search": search_command,
+    "reproduce": reproduce_command,
 }

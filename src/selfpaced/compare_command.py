@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced.comparison import Cell, State, plan_cells, read_outcomes, run_cells
-from selfpaced.presets import NUM_SEEDS
+from selfpaced.presets import NUM_SEEDS, require_use
 from selfpaced.progress import Progress
 from selfpaced.reports.comparison import (
     Row,
@@ -45,7 +45,7 @@ class CompareOptions:
 
     problem: tyro.conf.Positional[str]
     """what to learn (see `selfpaced list`)"""
-    teachers: str = ",".join(TEACHERS)
+    teachers: str = ",".join(name for name in TEACHERS if name != "sprl")
     """who chooses the contexts, names with commas between them"""
     learners: str = "ppo"
     """who improves the policy, names with commas between them"""
@@ -57,6 +57,8 @@ class CompareOptions:
     """how long to train (default: as in the paper)"""
     workers: int | None = None
     """processes (default: one per core)"""
+    preset: tuple[Path, ...] = ()
+    """files with other settings than the paper's, as `selfpaced search` writes them"""
     out: Path | None = None
     """folder of the comparison (default: runs/compare-PROBLEM)"""
     threshold: float | None = None
@@ -79,7 +81,12 @@ class CompareOptions:
         """What is to be run."""
         seeds = tuple(range(self.first_seed, self.first_seed + self.seeds))
         teachers, learners = _split(self.teachers), _split(self.learners)
-        return plan_cells(self.problem, teachers, learners, seeds, self.folder, self.iterations)
+        cells = plan_cells(
+            self.problem, teachers, learners, seeds, self.folder, self.iterations, self.preset
+        )
+        for path in self.preset:
+            require_use(path, [cell.experiment for cell in cells])
+        return cells
 
     def command(self) -> str:
         """The command that does the same tomorrow, when there may be more teachers by default."""
@@ -88,6 +95,8 @@ class CompareOptions:
         words += ["--first-seed", str(self.first_seed)]
         for flag, value in (("--iterations", self.iterations), ("--threshold", self.threshold)):
             words += [] if value is None else [flag, str(value)]
+        if self.preset:
+            words += ["--preset", *map(str, self.preset)]
         return shlex.join([*words, "--out", str(self.folder)])
 
 

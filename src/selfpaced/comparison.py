@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from selfpaced.experiment import Experiment
-from selfpaced.presets import neurips2020
+from selfpaced.presets import neurips2020, with_preset_files
 from selfpaced.records import Array
 from selfpaced.run import InterruptedRunError, Listener, resume, run
 from selfpaced.run_folder import RunFolder
@@ -79,6 +79,7 @@ def plan_cells(
     seeds: tuple[int, ...],
     out: Path,
     iterations: int | None = None,
+    presets: Sequence[Path] = (),
 ) -> list[Cell]:
     """All cells, one learner after the other; a wrong name is found here, before anything runs."""
     for what, names in (("teachers", teachers), ("learners", learners)):
@@ -86,15 +87,16 @@ def plan_cells(
         twice = [name for name in names if names.count(name) > 1]
         require(not twice, f"{what} wants every name once, got {', '.join(twice)}")
     cells = []
-    # An episodic method (SPRL) is teacher and learner in one: it will get one cell, before or
-    # after this loop, in a folder named after it alone, and never a pair with a learner below.
-    for learner in learners:
-        for teacher in teachers:
-            experiment = neurips2020(problem, teacher, learner, seeds)
-            if iterations is not None:
-                experiment = dataclasses.replace(experiment, iterations=iterations)
-            path = out / f"{teacher}-{learner}".replace(":", "-")
-            cells.append(Cell(teacher, learner, experiment, path))
+    pairs = [(teacher, learner) for learner in learners for teacher in teachers]
+    # SPRL is teacher and learner in one: it gets one cell, whatever the other learners are
+    alone = [("sprl", "episodic")] if "sprl" in teachers else []
+    for teacher, learner in [pair for pair in pairs if pair[0] != "sprl"] + alone:
+        experiment = neurips2020(problem, teacher, learner, seeds)
+        experiment = with_preset_files(experiment, presets)
+        if iterations is not None:
+            experiment = dataclasses.replace(experiment, iterations=iterations)
+        path = out / f"{teacher}-{learner}".replace(":", "-")
+        cells.append(Cell(teacher, learner, experiment, path))
     return cells
 
 

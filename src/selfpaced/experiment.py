@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from selfpaced.learners import LEARNERS
+from selfpaced.learners import LEARNERS, EpisodicPolicy
 from selfpaced.learners.base import Learner
 from selfpaced.problems import PROBLEMS
 from selfpaced.settings import SelfpacedError, require, require_choice, require_positive
-from selfpaced.teachers import TEACHERS
+from selfpaced.teachers import SPRL, TEACHERS
 from selfpaced.teachers.base import Teacher
 from selfpaced.training.iteration import Training
+from selfpaced.training.sprl import EpisodicTraining
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Experiment:
     """Everything that decides the outcome; two equal experiments have equal results."""
 
     problem: str
-    teacher: Teacher
-    learner: Learner
+    teacher: Teacher | SPRL
+    learner: Learner | EpisodicPolicy
     seeds: tuple[int, ...]
     iterations: int = 1000
     steps_per_iteration: int = 2048
@@ -52,6 +53,13 @@ class Experiment:
             f"({self.num_environments}), got {self.steps_per_iteration}",
         )
 
+        require(
+            isinstance(self.teacher, SPRL) == isinstance(self.learner, EpisodicPolicy),
+            "SPRL improves policy and contexts together: teacher sprl and learner episodic go "
+            f"with each other only, got {name_of(self.teacher, TEACHERS)} and "
+            f"{name_of(self.learner, LEARNERS)}",
+        )
+
     @property
     def evaluation_iterations(self) -> list[int]:
         """After how many iterations the policy is evaluated: before training, and at the end."""
@@ -64,7 +72,9 @@ class Experiment:
 
     def training(self, seeds: tuple[int, ...]) -> Training:
         """The work on some of the seeds."""
-        return Training(
+        # the same face: nobody else has to know which it is
+        kind: Any = EpisodicTraining if isinstance(self.teacher, SPRL) else Training
+        return kind(
             PROBLEMS[self.problem],
             self.teacher,
             self.learner,

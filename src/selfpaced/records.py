@@ -31,6 +31,8 @@ class Episodes(NamedTuple):
 
     def require_finite(self, where: str) -> None:
         """Say which quantity of which episode is not a number, if any is not."""
+        if not self.num:
+            return
         for name in ("context", "first_observation", "discounted_return", "value"):
             column = np.asarray(getattr(self, name))
             finite = np.isfinite(column).reshape(len(column), -1).all(axis=1)

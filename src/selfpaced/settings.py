@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import Any
 
 
@@ -43,9 +43,13 @@ def require_not_negative(settings: Any, *names: str) -> None:
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:
     """The value must be one of the choices; a near miss is pointed out."""
     known = list(choices)
-    near = get_close_matches(value, known, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    require(value in known, f"unknown {what} {value!r}: {hint}known are {', '.join(known)}")
+    if value in known:
+        return
+    likeness = {name: SequenceMatcher(None, value, name).ratio() for name in known}
+    best = max(likeness.values(), default=0.0)
+    near = [repr(name) for name in known if likeness[name] == best > 0.4]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise SelfpacedError(f"unknown {what} {value!r}: {hint}known are {', '.join(known)}")
 
 
 def _default(settings: Any, name: str) -> str:

@@ -13,7 +13,10 @@ from tests.probes import Probe, probe_problem
 PROBLEM = probe_problem(Probe(length=5, reward="action"))
 
 
-@pytest.fixture(scope="module", params=LEARNERS, name="training")
+STEP_BASED = [name for name in LEARNERS if name != "episodic"]  # that one belongs to SPRL
+
+
+@pytest.fixture(scope="module", params=STEP_BASED, name="training")
 def _training(request):
     learner = LEARNERS[request.param](hidden=(8,))
     return Training(PROBLEM, Random(), learner, (3, 4), 64)

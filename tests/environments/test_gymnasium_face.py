@@ -197,9 +197,9 @@ def test_a_face_can_be_copied_and_pickled_in_the_middle_of_an_episode():
 @pytest.mark.parametrize(
     ("context", "complaint"),
     [
-        ([2.5, 0.5], r"wants 3 components \(gate_position, gate_width, friction\).*shape \(2,\)"),
+        ([2.5, 0.5], r"wants 3 numbers \(gate_position, gate_width, friction\).*shape \(2,\)"),
         ([[2.5, 0.5, 0.0]], r"got an array of shape \(1, 3\)"),
-        (None, r"wants 3 components"),
+        (None, r"wants 3 numbers"),
         ([2.5, 0.4, 0.0], r"'gate_width' must lie in \[0.5, 8\], got 0.4"),
         ([2.5, 0.5, 4.5], r"'friction' must lie in \[0, 4\], got 4.5"),
         ([np.nan, 0.5, 0.0], r"'gate_position' must lie in \[-4, 4\], got nan"),

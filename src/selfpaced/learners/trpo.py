@@ -53,6 +53,25 @@ class Samples(NamedTuple):
     target_value: jax.Array
 
 
+class _Solution(NamedTuple):
+    """How far a conjugate-gradient solution has come."""
+
+    num_tries: jax.Array
+    solution: jax.Array
+    residual: jax.Array
+    direction: jax.Array
+    squared: jax.Array  # length of the residual
+
+
+class _Attempt(NamedTuple):
+    """The latest candidate of a line search."""
+
+    num_tries: jax.Array
+    accepted: jax.Array
+    improvement: jax.Array
+    kl: jax.Array
+
+
 @dataclass(frozen=True)
 class TRPO:
     """Natural policy gradient with a bounded KL and a line search; the policy is that of PPO."""
@@ -222,32 +241,25 @@ def conjugate_gradient(
 ) -> jax.Array:
     """Solve matrix(x) = right_side approximately, starting from zero."""
 
-    class Search(NamedTuple):
-        count: jax.Array
-        solution: jax.Array
-        residual: jax.Array
-        direction: jax.Array
-        squared: jax.Array  # length of the residual
+    def unsolved(now: _Solution) -> jax.Array:
+        far = now.squared >= RESIDUAL_TOLERANCE
+        return (now.num_tries == 0) | (far & (now.num_tries < iterations))
 
-    def unsolved(search: Search) -> jax.Array:
-        far = search.squared >= RESIDUAL_TOLERANCE
-        return (search.count == 0) | (far & (search.count < iterations))
-
-    def improve(search: Search) -> Search:
-        image = matrix(search.direction)
-        length = search.squared / jnp.maximum(search.direction @ image, 1e-30)
-        residual = search.residual - length * image
+    def improve(now: _Solution) -> _Solution:
+        image = matrix(now.direction)
+        length = now.squared / jnp.maximum(now.direction @ image, 1e-30)
+        residual = now.residual - length * image
         squared = residual @ residual
-        turn = squared / jnp.maximum(search.squared, 1e-30)
-        return Search(
-            search.count + 1,
-            search.solution + length * search.direction,
+        turn = squared / jnp.maximum(now.squared, 1e-30)
+        return _Solution(
+            now.num_tries + 1,
+            now.solution + length * now.direction,
             residual,
-            residual + turn * search.direction,
+            residual + turn * now.direction,
             squared,
         )
 
-    start = Search(
+    start = _Solution(
         jnp.int32(0),
         jnp.zeros_like(right_side),
         right_side,
@@ -269,26 +281,20 @@ def line_search(
     `try_out` returns the improvement and the KL of a candidate.
     """
 
-    class Search(NamedTuple):
-        count: jax.Array
-        accepted: jax.Array
-        improvement: jax.Array
-        kl: jax.Array
+    def candidate(num_tries: jax.Array) -> jax.Array:
+        return start + 0.5**num_tries * step
 
-    def candidate(count: jax.Array) -> jax.Array:
-        return start + 0.5**count * step
+    def undecided(search: _Attempt) -> jax.Array:
+        return worthwhile & ~search.accepted & (search.num_tries < NUM_HALVINGS)
 
-    def undecided(search: Search) -> jax.Array:
-        return worthwhile & ~search.accepted & (search.count < NUM_HALVINGS)
-
-    def attempt(search: Search) -> Search:
-        improvement, kl = try_out(candidate(search.count))
+    def attempt(search: _Attempt) -> _Attempt:
+        improvement, kl = try_out(candidate(search.num_tries))
         accepted = (improvement >= 0.0) & (kl <= KL_SLACK * max_kl)  # never true of NaN
-        return Search(search.count + 1, accepted, improvement, kl)
+        return _Attempt(search.num_tries + 1, accepted, improvement, kl)
 
-    nothing = Search(jnp.int32(0), jnp.bool_(False), jnp.float32(0.0), jnp.float32(0.0))
+    nothing = _Attempt(jnp.int32(0), jnp.bool_(False), jnp.float32(0.0), jnp.float32(0.0))
     search = jax.lax.while_loop(undecided, attempt, nothing)
-    flat = jnp.where(search.accepted, candidate(search.count - 1), start)
+    flat = jnp.where(search.accepted, candidate(search.num_tries - 1), start)
     return flat, {
         "learner/kl": jnp.where(search.accepted, search.kl, 0.0),
         "learner/surrogate_improvement": jnp.where(search.accepted, search.improvement, 0.0),

@@ -27,7 +27,7 @@ from selfpaced.settings import require, require_positive
 from selfpaced.teachers.mixture import Mixture, best_mixture
 
 MIN_HISTORY = 5  # ALP is zero while the history has no more than this
-MAX_FRESH = 500  # entries that the history takes in before the old ones are dropped
+NUM_FRESH = 500  # episodes that the history takes in before old ones are dropped
 
 
 class ALPGMMState(NamedTuple):
@@ -37,7 +37,6 @@ class ALPGMMState(NamedTuple):
     upper: Array
     history_context: Array  # [H, C] in order of arrival
     history_return: Array  # [H]
-    num_fresh: Scalar  # of the history since old entries were dropped
     recent: Array  # [< num_rollouts, C + 1] contexts and ALP since the last fit
     mixture: Mixture  # over contexts and ALP; no components before the first fit
     num_episodes: Scalar
@@ -73,7 +72,6 @@ class ALPGMM:
             upper=np.array(contexts.upper),
             history_context=np.zeros((0, contexts.size)),
             history_return=np.zeros(0),
-            num_fresh=np.int64(0),
             recent=np.zeros((0, num_columns)),
             mixture=Mixture(
                 weights=np.zeros(0),
@@ -104,7 +102,7 @@ class ALPGMM:
         self, rng: np.random.Generator, state: ALPGMMState, episodes: Episodes
     ) -> tuple[ALPGMMState, Metrics]:
         """Measure the learning progress of every episode; fit a mixture when one is due."""
-        state, progress = self._measure(state, episodes.context, episodes.discounted_return)
+        state, progress = self._measure(state, episodes)
         rows = np.concatenate([state.recent, np.column_stack([episodes.context, progress])])
         num_due = len(rows) // self.num_rollouts
         if num_due:
@@ -113,7 +111,6 @@ class ALPGMM:
             state = state._replace(mixture=best_mixture(rng, due, sizes))
         state = state._replace(
             recent=rows[num_due * self.num_rollouts :],
-            num_episodes=state.num_episodes + episodes.num,
             num_iterations=state.num_iterations + 1,
         )
         return state, self._metrics(state, progress)
@@ -138,17 +135,28 @@ class ALPGMM:
             )
         return ()
 
-    def _measure(
-        self, state: ALPGMMState, contexts: Array, returns: Array
-    ) -> tuple[ALPGMMState, Array]:
-        """ALP of each episode against all that came before it, and the longer history."""
-        progress = []
-        while len(returns):
-            if state.num_fresh == MAX_FRESH:  # D2
-                # the episode that fills the history is still measured against the old entries
-                first = nearest_progress(state.history_context, state.history_return, contexts[:1])
-            room = MAX_FRESH - int(state.num_fresh)
-        return state, np.concatenate(progress)
+    def _measure(self, state: ALPGMMState, episodes: Episodes) -> tuple[ALPGMMState, Array]:
+        """ALP of each episode against those before it, and the history with them added."""
+        contexts = np.concatenate([state.history_context, episodes.context])
+        returns = np.concatenate([state.history_return, episodes.discounted_return])
+        num_before = int(state.num_episodes)
+        oldest = num_before - len(state.history_return)  # number of the first, counted from zero
+        numbers = num_before + np.arange(episodes.num)
+        first = self._first_remembered(numbers)
+        progress = learning_progress(contexts, returns, first - oldest, numbers - oldest)
+        num_episodes = num_before + episodes.num
+        keep = int(self._first_remembered(np.array(num_episodes))) - oldest
+        state = state._replace(
+            history_context=contexts[keep:],
+            history_return=returns[keep:],
+            num_episodes=np.int64(num_episodes),
+        )
+        return state, progress
+
+    def _first_remembered(self, numbers: Array) -> Array:
+        """Which episode is the oldest that those with these numbers are compared to."""
+        num_when_dropped = np.maximum(numbers - 1, 0) // NUM_FRESH * NUM_FRESH  # D2
+        return np.maximum(num_when_dropped - self.buffer_size, 0)
 
     def _metrics(self, state: ALPGMMState, progress: Array) -> Metrics:
         metrics = {
@@ -156,3 +164,22 @@ class ALPGMM:
             "teacher/history": len(state.history_return),
         }
         return metrics | ({"teacher/learning_progress": progress.mean()} if len(progress) else {})
+
+
+def learning_progress(contexts: Array, returns: Array, first: Array, last: Array) -> Array:
+    """ALP of the episodes at the indices `last`, each against those from `first` to before it."""
+    if not len(last):
+        return np.zeros(0)
+    distance = cdist(contexts[last], contexts, "sqeuclidean")
+    others = np.arange(len(contexts))
+    distance[(others < first[:, None]) | (others >= last[:, None])] = np.inf
+    progress = np.abs(returns[last] - returns[distance.argmin(axis=1)])
+    return np.where(last - first > MIN_HISTORY, progress, 0.0)
+
+
+def _draw_components(rng: np.random.Generator, mixture: Mixture, num: int) -> Array:
+    """Components in proportion to their mean ALP, whatever their weights."""
+    mean_progress = np.maximum(mixture.means[:, -1], 0.0)
+    if not mean_progress.any():
+        return rng.integers(len(mean_progress), size=num)
+    return rng.choice(len(mean_progress), size=num, p=mean_progress / mean_progress.sum())

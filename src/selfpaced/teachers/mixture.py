@@ -2,9 +2,9 @@
 
 The components of all mixtures lie one after another on a single axis, so that one pass of array
 operations advances every mixture that has not converged: for a few hundred rows this takes a tenth
-of the time of fitting them in turn (docs/decisions/mixtures.md). The rules are scikit-learn's: start
-from k-means, full covariances, its tolerance, regularisation and limit on iterations. The seeds of
-the mixtures are the beginnings of one k-means++ sequence: each is a fair draw, none costs extra.
+of the time of fitting them in turn (docs/decisions/0005). The rules are scikit-learn's:
+start from k-means, full covariances, its tolerance, regularisation and limit on iterations. The
+seeds of the mixtures are the beginnings of one k-means++ sequence: each is a fair draw.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def evaluate(
         keys = jax.random.split(key_reset, len(contexts))
 
         def episodes(boldness: jax.Array) -> Evaluation:
-            run = partial(_episode, problem, learner, state, boldness)
+            run = partial(run_episode, problem, learner, state, boldness)
             return jax.vmap(run, (0, 0, 1))(keys, contexts, noise)[0]
 
         return jax.vmap(episodes)(jnp.array([1.0, 0.0]))
@@ -50,10 +50,12 @@ def record_observations(
     key_noise, key_reset = jax.random.split(key)
     size = problem.spec.action_size + problem.environment.noise_size
     noise = jax.random.normal(key_noise, (problem.environment.max_episode_steps, size))
-    return _episode(problem, learner, learner_state, jnp.float32(1.0), key_reset, context, noise)[1]
+    return run_episode(
+        problem, learner, learner_state, jnp.float32(1.0), key_reset, context, noise
+    )[1]
 
 
-def _episode(
+def run_episode(
     problem: Problem,
     learner: Learner,
     learner_state: Any,
@@ -62,6 +64,10 @@ def _episode(
     context: jax.Array,
     noise: jax.Array,
 ) -> tuple[Evaluation, tuple[jax.Array, jax.Array]]:
+    """One episode: its outcome, its observations, and which of them were reached.
+
+    `boldness` scales the noise of the actions: one is the stochastic policy, zero the other.
+    """
     environment, spec = problem.environment, problem.spec
 
     def step(carry: Any, inputs: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:

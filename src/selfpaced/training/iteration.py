@@ -113,7 +113,7 @@ class Training:
             teacher, metrics = self.teacher.update(rng, state.teachers[index], episodes)
             of_learner = {name: float(column[index]) for name, column in lesson.metrics.items()}
             teachers.append(teacher)
-            rows.append(_summary(episodes) | of_learner | metrics)
+            rows.append(summarise(episodes) | of_learner | metrics)
         return state._replace(teachers=tuple(teachers)), rows
 
     def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
@@ -199,7 +199,7 @@ def _learn_seed(
     return state, collector.actors, ends, value, jax.tree.map(jnp.mean, metrics)
 
 
-def _summary(episodes: Episodes) -> Metrics:
+def summarise(episodes: Episodes) -> Metrics:
     """What the training episodes looked like; nothing ended means nothing to average."""
 
     def mean(column: Array) -> float:

@@ -1,0 +1,300 @@
+"""Soft actor-critic (Haarnoja et al., 2018), in the variant with a state-value network.
+
+This is the variant of the paper's experiments: a policy, two action values, a state value and its
+slow copy. Settings and initialisation follow the library that the paper used; what the paper
+changed is in the presets.
+
+All gradients of an update are taken at the same parameters, with one sample of the policy per
+state, and Adam treats every number by itself: so one gradient of the sum of the losses and one
+optimiser do what that library does with an optimiser for the policy, one for the values and one
+for the coefficient. Deviations from it:
+D1  with several environments there is one update per step of all of them,
+D2  random numbers come from a hash of the key, see `_random_words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from selfpaced.environments.base import Spec
+from selfpaced.learners.advantages import TimeOuts
+from selfpaced.learners.base import Rollout
+from selfpaced.learners.networks import Layers, apply_layers
+from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
+from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+
+LOG_STD_RANGE = (-20.0, 2.0)
+SQUASH_EPSILON = 1e-6  # keeps the log-probability finite at the border of the box
+
+Parameters = dict[str, Any]
+
+
+class SACState(NamedTuple):
+    """Networks, the slow copy of the state value, the optimiser's memory, and past steps."""
+
+    parameters: Parameters  # policy, action_values (two, stacked), value, log_coefficient
+    target: Layers  # slow copy of V
+    optimiser: Any
+    replay: Replay
+    box: jax.Array  # [2, A] centre and half-width of the legal actions
+
+
+class Batch(NamedTuple):
+    """Past steps as columns: with the batch as the last axis, an update takes half the time."""
+
+    observation: jax.Array  # [O, B]
+    action: jax.Array  # [A, B]  in [-1, 1]
+    reward: jax.Array  # [B]
+    future: jax.Array  # [B]  0 where the episode ended, else 1
+    next_observation: jax.Array  # [O, B]
+
+
+@dataclass(frozen=True)
+class SAC:
+    """Off-policy; seeks reward and entropy, with a squashed Gaussian inside the box of actions."""
+
+    hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer, in every network
+    learning_rate: float = 3e-4
+    buffer_size: int = 50_000
+    learning_starts: int = 100  # steps of uniformly random actions before anything is learned
+    batch_size: int = 64
+    target_rate: float = 0.005  # tau: how fast the slow copy follows
+    target_entropy: float | None = None  # none: minus the number of action components
+    time_outs: TimeOuts = "terminal"
+
+    def __post_init__(self) -> None:
+        require(
+            all(units > 0 for units in self.hidden),
+            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
+        )
+        require_positive(self, "learning_rate", "buffer_size", "batch_size")
+        require_not_negative(self, "learning_starts")
+        require(
+            self.buffer_size >= self.batch_size,
+            f"buffer_size must hold at least a batch of {self.batch_size}, got {self.buffer_size} "
+            "(the paper uses 10000)",
+        )
+        require(
+            0.0 < self.target_rate <= 1.0,
+            f"target_rate must lie in (0, 1], got {self.target_rate} (the paper uses 0.005)",
+        )
+        require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
+
+    @property
+    def steps_per_update(self) -> int:
+        """Off-policy: learns after every step (D1)."""
+        return 1
+
+    def init(self, key: jax.Array, spec: Spec) -> SACState:
+        """Glorot networks, a coefficient of one, an empty buffer."""
+        low, high = np.array(spec.action_low), np.array(spec.action_high)
+        require(
+            bool(np.isfinite(low).all() and np.isfinite(high).all()),
+            f"SAC wants bounded actions, got a box from {spec.action_low} to {spec.action_high}: "
+            "give the environment finite bounds, or take PPO or TRPO",
+        )
+        parameters = self._init_parameters(key, spec)
+        return SACState(
+            parameters,
+            parameters["value"],
+            self._optimiser().init(parameters),
+            empty_replay(self.buffer_size, 2 * spec.observation_size + spec.action_size + 2),
+            jnp.array([(high + low) / 2.0, (high - low) / 2.0], jnp.float32),
+        )
+
+    def act(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
+        """Sample the policy, or the uniform distribution until learning starts.
+
+        In both cases the noise says at which quantile: zeros give the median.
+        """
+        mean, log_std = _gaussian(apply_layers(state.parameters["policy"], observation))
+        uniform = 2.0 * jax.scipy.stats.norm.cdf(noise) - 1.0
+        chosen = jnp.tanh(mean + jnp.exp(log_std) * noise)
+        action = jnp.where(self._explores(state), uniform, chosen)
+        return state.box[0] + state.box[1] * action
+
+    def value(self, state: SACState, observation: jax.Array) -> jax.Array:
+        """The state value; it counts the entropy of what follows as reward."""
+        return apply_layers(state.parameters["value"], observation)[..., 0]
+
+    def update(
+        self, key: jax.Array, spec: Spec, state: SACState, rollout: Rollout
+    ) -> tuple[SACState, dict[str, jax.Array]]:
+        """Store the steps, then learn from a batch of past ones."""
+        replay = add_rows(state.replay, self._rows(state.box, rollout))
+        learns = ~self._explores(state) & (replay.num_added >= self.batch_size)
+        # first the words that choose the batch, then those for the policy (D2)
+        words = _random_words(key, (1 + spec.action_size, self.batch_size))
+        batch = _unpack(spec, sample_rows(words[0], replay))
+        noise = _normal(words[1:])
+
+        next_value = apply_to_columns(state.target, batch.next_observation)[0]
+        target = batch.reward + spec.discount * batch.future * next_value
+        gradient, metrics = jax.grad(self._loss, has_aux=True)(
+            state.parameters, batch, noise, target
+        )
+        # seeds are vectorised, so a branch would compute both sides: a mask costs less
+        gradient = jax.tree.map(lambda array: jnp.where(learns, array, 0.0), gradient)
+        steps, memory = self._optimiser().update(gradient, state.optimiser)
+        memory = jax.tree.map(lambda new, old: jnp.where(learns, new, old), memory, state.optimiser)
+        parameters = jax.tree.map(
+            lambda array, step: array + jnp.where(learns, step, 0.0), state.parameters, steps
+        )
+        slow = jax.tree.map(
+            lambda slow, fast: slow + self.target_rate * (fast - slow),
+            state.target,
+            parameters["value"],
+        )
+        return SACState(parameters, slow, memory, replay, state.box), metrics
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.flatten(optax.adam(self.learning_rate))  # one vector: fewer operations
+
+    def _explores(self, state: SACState) -> jax.Array:
+        """Whether actions are still uniformly random and nothing is learned."""
+        return state.replay.num_added < self.learning_starts
+
+    def _init_parameters(self, key: jax.Array, spec: Spec) -> Parameters:
+        trunk = (spec.observation_size, *self.hidden)
+        sees_action = (spec.observation_size + spec.action_size, *self.hidden, 1)
+        mean, log_std, first, second, value = _glorot_networks(
+            key,
+            [
+                (*trunk, spec.action_size),
+                (trunk[-1], spec.action_size),
+                sees_action,
+                sees_action,
+                (*trunk, 1),
+            ],
+        )
+        heads = jax.tree.map(lambda *head: jnp.concatenate(head, -1), mean[-1], log_std[0])
+        return {
+            "policy": [*mean[:-1], heads],
+            "action_values": jax.tree.map(lambda *pair: jnp.stack(pair), first, second),
+            "value": value,
+            "log_coefficient": jnp.float32(0.0),
+        }
+
+    def _rows(self, box: jax.Array, rollout: Rollout) -> jax.Array:
+        ended = rollout.terminated
+        if self.time_outs == "terminal":
+            ended = ended | rollout.truncated
+        columns = (
+            rollout.observation,
+            (rollout.action - box[0]) / box[1],
+            rollout.reward[..., None],
+            1.0 - ended[..., None],
+            rollout.next_observation,
+        )
+        rows = jnp.concatenate(columns, axis=-1)
+        return rows.reshape(-1, rows.shape[-1])
+
+    def _loss(
+        self, parameters: Parameters, batch: Batch, noise: jax.Array, target: jax.Array
+    ) -> tuple[jax.Array, dict[str, jax.Array]]:
+        """The sum of all losses; each has a gradient in its own parameters only."""
+        log_coefficient = parameters["log_coefficient"]
+        coefficient = jnp.exp(jax.lax.stop_gradient(log_coefficient))
+        action, log_probability = sample_squashed(parameters["policy"], noise, batch.observation)
+
+        frozen = jax.lax.stop_gradient(parameters["action_values"])
+        imagined = _action_values(frozen, batch.observation, action)
+        policy_loss = (coefficient * log_probability - imagined[0]).mean()  # Q1, not the smaller
+
+        remembered = _action_values(parameters["action_values"], batch.observation, batch.action)
+        action_value_loss = 0.5 * ((remembered - target) ** 2).mean(-1).sum()
+
+        soft_value = jax.lax.stop_gradient(imagined.min(0) - coefficient * log_probability)
+        value = apply_to_columns(parameters["value"], batch.observation)[0]
+        value_loss = 0.5 * ((value - soft_value) ** 2).mean()
+
+        entropy = -jax.lax.stop_gradient(log_probability).mean()
+        wanted = -len(action) if self.target_entropy is None else self.target_entropy
+        coefficient_loss = log_coefficient * (entropy - wanted)
+        return policy_loss + action_value_loss + value_loss + coefficient_loss, {
+            "learner/policy_loss": policy_loss,
+            "learner/action_value_loss": action_value_loss,
+            "learner/value_loss": value_loss,
+            "learner/entropy": entropy,
+            "learner/entropy_coefficient": coefficient,
+        }
+
+
+def sample_squashed(
+    layers: Layers, noise: jax.Array, observation: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Actions in [-1, 1] and their log-probabilities, from standard normal noise; all columns."""
+    mean, log_std = _gaussian(apply_to_columns(layers, observation), axis=0)
+    action = jnp.tanh(mean + jnp.exp(log_std) * noise)
+    unsquashed = -0.5 * (noise**2 + jnp.log(2.0 * jnp.pi)) - log_std
+    return action, (unsquashed - jnp.log(1.0 - action**2 + SQUASH_EPSILON)).sum(0)
+
+
+def apply_to_columns(layers: Layers, columns: jax.Array) -> jax.Array:
+    """What `apply_layers` does to rows; layers of several networks may be stacked."""
+    for index, (weight, bias) in enumerate(layers):
+        inputs = jnp.tanh(columns) if index else columns
+        columns = jnp.einsum("...io,...ib->...ob", weight, inputs) + bias[..., None]
+    return columns
+
+
+def _gaussian(outputs: jax.Array, axis: int = -1) -> tuple[jax.Array, jax.Array]:
+    mean, log_std = jnp.split(outputs, 2, axis)
+    return mean, jnp.clip(log_std, *LOG_STD_RANGE)
+
+
+def _action_values(layers: Layers, observation: jax.Array, action: jax.Array) -> jax.Array:
+    return apply_to_columns(layers, jnp.concatenate([observation, action]))[:, 0]
+
+
+def _unpack(spec: Spec, rows: jax.Array) -> Batch:
+    sizes = (spec.observation_size, spec.action_size, 1, 1)
+    observation, action, reward, future, next_observation = jnp.split(rows.T, np.cumsum(sizes))
+    return Batch(observation, action, reward[0], future[0], next_observation)
+
+
+def _random_words(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Random bits, from a strong integer hash of their position between the words of the key.
+
+    Keys are far apart already, so a hash is enough to unfold one into a few hundred words; the
+    library's generator, a loop on CPUs, would take longer than the rest of the update together.
+    """
+    first, second = jax.random.key_data(key)
+    position = jnp.arange(np.prod(shape), dtype=jnp.uint32).reshape(shape)
+    return _mix(_mix(position + first) ^ second)
+
+
+def _mix(word: jax.Array) -> jax.Array:
+    """The hash `triple32` of the hash-prospector project: every bit depends on every bit."""
+    for shift, factor in ((17, 0xED5AD4BB), (11, 0xAC4C1B51), (15, 0x31848BAB)):
+        word = (word ^ (word >> shift)) * jnp.uint32(factor)
+    return word ^ (word >> 14)
+
+
+def _normal(bits: jax.Array) -> jax.Array:
+    """Standard normals from random words; finite, because both ends are half a step away."""
+    uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1.0
+    return 2.0**0.5 * jax.lax.erf_inv(uniform)
+
+
+def _glorot_networks(key: jax.Array, networks: Sequence[Sequence[int]]) -> list[Layers]:
+    """Uniform weights of variance 2 / (fan in + fan out), zero biases."""
+    shapes = [list(pairwise(sizes)) for sizes in networks]
+    # one draw for all layers: every call of the random generator costs a second to compile
+    ends = np.cumsum([np.prod(shape) for network in shapes for shape in network])
+    draws = iter(jnp.split(jax.random.uniform(key, (int(ends[-1]),), minval=-1.0), ends[:-1]))
+    return [
+        [
+            ((6.0 / sum(shape)) ** 0.5 * next(draws).reshape(shape), jnp.zeros(shape[1]))
+            for shape in network
+        ]
+        for network in shapes
+    ]

@@ -1,0 +1,87 @@
+"""What the paper reports, so that ours can be put next to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BOTH = ("point-mass-3d", "point-mass-2d")
+STEP_BASED = ("spdl", "alp-gmm", "goal-gan", "random", "default")
+
+# Table 1: mean and standard error of the final return over 20 seeds
+TABLE_1: dict[tuple[str, str], dict[str, tuple[float, float]]] = {
+    ("point-mass-3d", "ppo"): {
+        "spdl": (9.35, 0.1),
+        "alp-gmm": (2.34, 0.2),
+        "goal-gan": (0.50, 0.0),
+        "random": (0.53, 0.0),
+        "default": (2.46, 0.0),
+    },
+    ("point-mass-2d", "ppo"): {
+        "spdl": (9.02, 0.4),
+        "alp-gmm": (5.24, 0.4),
+        "goal-gan": (1.39, 0.5),
+        "random": (1.34, 0.3),
+        "default": (2.47, 0.0),
+    },
+    ("point-mass-3d", "sac"): {
+        "spdl": (4.43, 0.7),
+        "alp-gmm": (0.96, 0.3),
+        "goal-gan": (1.08, 0.4),
+        "random": (0.60, 0.1),
+        "default": (2.26, 0.0),
+    },
+    ("point-mass-2d", "sac"): {
+        "spdl": (4.69, 0.7),
+        "alp-gmm": (1.15, 0.4),
+        "goal-gan": (0.72, 0.2),
+        "random": (0.93, 0.3),
+        "default": (2.23, 0.0),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """Something that the paper shows, and the experiments that it takes."""
+
+    summary: str
+    problems: tuple[str, ...]
+    teachers: tuple[str, ...]
+    learners: tuple[str, ...]
+
+
+RESULTS = {
+    "table-1-ppo": Result(
+        "Table 1, the point-mass columns of PPO: final return of every teacher",
+        BOTH, STEP_BASED, ("ppo",),
+    ),
+    "table-1-sac": Result(
+        "Table 1, the point-mass columns of SAC: final return of every teacher",
+        BOTH, STEP_BASED, ("sac",),
+    ),
+    "figure-2": Result(
+        "Figure 2: learning curves with TRPO and SPRL's, and how SPDL's contexts travel",
+        BOTH, (*STEP_BASED, "sprl"), ("trpo",),
+    ),
+    "trajectories": Result(
+        "the appendix's trajectories through the gate, for every teacher and learner",
+        ("point-mass-3d",), STEP_BASED, ("trpo", "ppo", "sac"),
+    ),
+}  # fmt: skip
+
+GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+    # Appendix B
+    "alp-gmm": {
+        "p_random": (0.1, 0.2, 0.3),
+        "num_rollouts": (50, 100, 200),
+        "buffer_size": (500, 1000, 2000),
+    },
+    "goal-gan": {
+        "noise_level": (0.025, 0.05, 0.1),
+        "num_rollouts": (50, 100, 200),
+        "p_success": (0.1, 0.2, 0.3),
+    },
+    # the paper does not give the grid of zeta; this one surrounds what it found
+    "spdl": {"zeta": (1.0, 1.2, 1.4, 1.6, 1.8)},
+}
+"""What the paper tuned for each teacher, per problem and learner."""

@@ -1,0 +1,136 @@
+"""The command `selfpaced reproduce`: the paper's results, each with one command."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.markdown import Markdown
+
+from selfpaced.comparison import Cell, Outcome, State, plan_cells, read_outcomes, run_cells
+from selfpaced.paper import RESULTS, TABLE_1, Result
+from selfpaced.presets import NUM_SEEDS
+from selfpaced.progress import Progress
+from selfpaced.reports import draw_run, draw_together
+from selfpaced.settings import require_choice, require_positive
+from selfpaced.statistics import mean_and_standard_error, t_test
+from selfpaced.storage import write_bytes
+
+
+@dataclass(frozen=True)
+class ReproduceOptions:
+    """Without a result: list them. Results share their runs, and finished runs are kept."""
+
+    result: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RESULT")] = None
+    """what to make again"""
+    seeds: int = NUM_SEEDS
+    """how many runs of each experiment; the paper has 20"""
+    first_seed: int = 1
+    """the runs have this seed and the following ones"""
+    workers: int | None = None
+    """processes; none: one per core"""
+    out: Path = Path("runs/reproduce")
+    """folder for runs, tables and figures"""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "seeds")
+        require_positive(self, "workers", none_allowed=True)
+
+
+def reproduce_command(arguments: list[str]) -> None:
+    """Make one of the paper's results again, and put it next to the paper's."""
+    options = tyro.cli(
+        ReproduceOptions,
+        args=arguments,
+        prog="selfpaced reproduce",
+        description=reproduce_command.__doc__,
+    )
+    console = Console(highlight=False)
+    if options.result is None:
+        for name, result in RESULTS.items():
+            console.print(f"  [bold]{name:<14}[/]{result.summary}", soft_wrap=True)
+        return
+    require_choice("result", options.result, RESULTS)
+    result = RESULTS[options.result]
+    cells = plan_result(result, options)
+
+    def announce(place: int, cell: Cell, state: State) -> None:
+        name = f"{cell.experiment.problem}: {cell.path.name}"
+        console.print(f"[bold]{place} of {len(cells)}[/] {name}: {state}")
+
+    run_cells(cells, options.workers, Progress(console), announce)
+    text, pictures = report(options.result, result, read_outcomes(cells), options.out)
+    console.print(Markdown(text))
+    console.print("pictures: " + ", ".join(map(str, pictures)), soft_wrap=True)
+
+
+def plan_result(result: Result, options: ReproduceOptions) -> list[Cell]:
+    """The experiments of a result, every problem in a folder of its own."""
+    seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
+    return [
+        cell
+        for problem in result.problems
+        for cell in plan_cells(
+            problem, result.teachers, result.learners, seeds, options.out / problem
+        )
+    ]
+
+
+def report(
+    name: str, result: Result, outcomes: Sequence[Outcome], out: Path
+) -> tuple[str, list[Path]]:
+    """The text, also written to `out`, and the pictures."""
+    lines = [f"# {result.summary}", ""]
+    pictures: list[Path] = []
+    for problem in result.problems:
+        for learner in dict.fromkeys(outcome.cell.learner for outcome in outcomes):
+            column = [
+                outcome
+                for outcome in outcomes
+                if (outcome.cell.experiment.problem, outcome.cell.learner) == (problem, learner)
+            ]
+            if column:
+                lines += [f"## {problem}, {learner}", "", *_table(problem, learner, column), ""]
+        ours = [outcome.cell for outcome in outcomes if outcome.cell.experiment.problem == problem]
+        pictures += draw_together([cell.folder for cell in ours], out / name / problem)
+        for cell in ours:
+            if cell.teacher == "spdl":
+                pictures += draw_run(cell.folder, out / name / problem / cell.path.name)
+    text = "\n".join(lines)
+    write_bytes(out / f"{name}.md", (text + "\n").encode())
+    return text, pictures
+
+
+def _table(problem: str, learner: str, column: Sequence[Outcome]) -> list[str]:
+    """Ours beside the paper's, and how far apart they are in joint standard errors."""
+    published = TABLE_1.get((problem, learner), {})
+    best = max(column, key=lambda outcome: outcome.final_returns.mean())
+    lines = [
+        "| teacher | ours | paper | difference / joint error | p against the best | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for outcome in column:
+        mean, error = mean_and_standard_error(outcome.final_returns)
+        p_value = t_test(best.final_returns, outcome.final_returns)
+        cells = [
+            outcome.cell.teacher,
+            f"{mean:.2f} ± {error:.2f}",
+            *_against(published.get(outcome.cell.teacher), mean, error),
+            "best" if outcome is best else f"{p_value:.2g}",
+            f"{outcome.wall_seconds / 60:.1f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _against(paper: tuple[float, float] | None, mean: float, error: float) -> tuple[str, str]:
+    if paper is None:
+        return "–", "–"
+    # the paper rounds its errors to one digit: 0.0 may be anything below 0.05
+    joint = math.hypot(error, max(paper[1], 0.05))
+    return f"{paper[0]:.2f} ± {paper[1]:.1f}", f"{(mean - paper[0]) / joint:+.1f}"
