@@ -35,6 +35,10 @@ class Probe:
     noise_size = 1
 
     @property
+    def min_episode_steps(self):
+        return self.length
+
+    @property
     def max_episode_steps(self):
         return self.length
 

@@ -4,7 +4,7 @@ import pytest
 
 from selfpaced import PPO, SPDL, Default, SelfpacedError
 from selfpaced.problems import POINT_MASS_3D
-from selfpaced.teachers.interior_point import solve
+from selfpaced.teachers.interior_point import solve_together
 from selfpaced.training import iteration as heart
 from selfpaced.training.evaluation import evaluate
 from selfpaced.training.iteration import Training
@@ -40,7 +40,7 @@ def test_stopping_and_going_on_changes_nothing(training):
 def test_nothing_is_compiled_again_in_the_loop(training):
     state, _ = train(training, 4)
     training.evaluate(state, 4, 10)
-    compiled = (heart._learn_block, heart._init_block, evaluate, solve)
+    compiled = (heart._learn_block, heart._init_block, evaluate, solve_together)
     before = [function._cache_size() for function in compiled]
     state, _ = train(training, 8, state, start=4)
     training.evaluate(state, 12, 10)
@@ -54,7 +54,7 @@ def test_the_contexts_seen_are_exactly_the_contexts_issued(training):
         issued = training.sample_contexts(state, number).astype(np.float32)
         state, lesson = training.learn(state, issued, number)
         for index in range(2):
-            seen = lesson.episodes(index).context
+            seen = lesson.episodes[index].context
             # the first one may have begun in the iteration before
             late = seen[1:] if number else seen
             where = np.flatnonzero((issued[index] == late[0]).all(axis=1))[0]
@@ -67,7 +67,7 @@ def test_values_are_those_of_the_improved_learner_at_the_first_observations(trai
     state = training.init()
     contexts = training.sample_contexts(state, 0)
     state, lesson = training.learn(state, contexts, 0)
-    episodes = lesson.episodes(1)
+    episodes = lesson.episodes[1]
     learner_state = jax.tree.map(lambda array: array[1], state.learner)
     expected = SMALL.value(learner_state, episodes.first_observation)
     np.testing.assert_allclose(episodes.value, expected, rtol=1e-5)

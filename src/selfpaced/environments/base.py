@@ -59,6 +59,10 @@ class Environment(Protocol):
         """How many standard normals one step consumes."""
 
     @property
+    def min_episode_steps(self) -> int:
+        """No episode can be shorter; one if nothing better is known."""
+
+    @property
     def max_episode_steps(self) -> int:
         """The time limit."""
 

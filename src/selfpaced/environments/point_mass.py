@@ -71,6 +71,11 @@ class PointMass:
         """Two axes in every substep."""
         return 2 * NUM_SUBSTEPS
 
+    @property
+    def min_episode_steps(self) -> int:
+        """Falling on the wall with full force takes 7 steps."""
+        return min(6, self.max_episode_steps)
+
     def reset(self, key: jax.Array, context: jax.Array) -> tuple[jax.Array, PointMassState]:
         """Put the mass at rest above the wall; the start is not random."""
         del key

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from selfpaced.environments.base import Spec
@@ -105,8 +106,8 @@ class PPO:
         self, key: jax.Array, spec: Spec, state: PPOState, rollout: Rollout
     ) -> tuple[PPOState, dict[str, jax.Array]]:
         """Several epochs of shuffled minibatches."""
-        samples = self._samples(spec, state.parameters, rollout)
-        num_samples = samples.advantage.size
+        samples = _as_rows(self._samples(spec, state.parameters, rollout))
+        num_samples = len(samples)
         require(
             num_samples % self.num_minibatches == 0,
             f"num_minibatches must divide the {num_samples} steps of an iteration, "
@@ -114,14 +115,15 @@ class PPO:
         )
         optimiser = self._optimiser()
 
-        def learn(state: PPOState, batch: Samples) -> tuple[PPOState, dict[str, jax.Array]]:
+        def learn(state: PPOState, columns: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
+            batch = _from_columns(spec, columns)
             gradient, metrics = jax.grad(self._loss, has_aux=True)(state.parameters, batch)
             steps, memory = optimiser.update(gradient, state.optimiser, state.parameters)
             return PPOState(optax.apply_updates(state.parameters, steps), memory), metrics
 
         def epoch(state: PPOState, key: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
-            order = shuffled(key, num_samples).reshape(self.num_minibatches, -1)
-            return jax.lax.scan(learn, state, jax.tree.map(lambda array: array[order], samples))
+            batches = samples[shuffled(key, num_samples).reshape(self.num_minibatches, -1)]
+            return jax.lax.scan(learn, state, batches.swapaxes(1, 2))
 
         state, metrics = jax.lax.scan(epoch, state, jax.random.split(key, self.num_epochs))
         last = {f"learner/{name}": history[-1].mean() for name, history in metrics.items()}
@@ -167,3 +169,15 @@ class PPO:
             "kl": (ratio - 1.0 - log_ratio).mean(),
             "clipped_share": (jnp.abs(ratio - 1.0) > self.clip).mean(),
         }
+
+
+def _as_rows(samples: Samples) -> jax.Array:
+    """One array [num, features], so that shuffling gathers once."""
+    return jnp.concatenate([array.reshape(len(array), -1) for array in samples], axis=1)
+
+
+def _from_columns(spec: Spec, columns: jax.Array) -> Samples:
+    """A minibatch that lies with samples on the last axis, as the networks want it."""
+    bounds = np.cumsum([spec.observation_size, spec.action_size])
+    observation, action, rest = jnp.split(columns, bounds)
+    return Samples(observation.T, action.T, *rest)

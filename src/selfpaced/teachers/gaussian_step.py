@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
 import jax
@@ -11,18 +12,32 @@ from scipy.optimize import bisect
 
 from selfpaced.contexts import Gaussian
 from selfpaced.records import Array
-from selfpaced.settings import SelfpacedError
-from selfpaced.teachers.interior_point import Direction, solve
+from selfpaced.settings import SelfpacedError, require
+from selfpaced.teachers.interior_point import Direction, solve, solve_together
 
 BUCKET_SIZES = (64, 256, 1024)  # sample counts are padded to these, so that few programs compile
 ACTIVE_SHARE = 1e-2  # a constraint is touched when closer than this, relatively
+
+
+class Update(NamedTuple):
+    """An update that is to be made; `prepare` checks it and finds where to start."""
+
+    current: Gaussian
+    target: Gaussian
+    contexts: Array  # [K, C]
+    values: Array  # [K]
+    alpha: float
+    max_kl: float
+    start: Gaussian  # the current one, raised to the bound
+    bound: Array  # [C] on the Cholesky diagonal, zero where there is none
+    direction: Direction
 
 
 class GaussianStep(NamedTuple):
     """Where the update went and what stopped it."""
 
     distribution: Gaussian  # the start point when nothing better was found
-    gain: float  # of the objective over the start point: the current one, raised to the bound
+    gain: float  # of the objective over the start point
     kl_moved: float  # in the constrained direction
     kl_active: bool  # the trust region is touched
     bound_active: Array  # [C] which lower bounds are touched
@@ -40,31 +55,85 @@ def gaussian_step(
     direction: Direction = "old_new",
 ) -> GaussianStep:
     """Maximise Eq. (5) within the trust region and above the bound on the Cholesky diagonal."""
+    update = prepare(current, target, contexts, values, alpha, max_kl, std_lower_bound, direction)
+    return gaussian_steps([update])[0]
+
+
+def prepare(
+    current: Gaussian,
+    target: Gaussian,
+    contexts: ArrayLike,
+    values: ArrayLike,
+    alpha: float,
+    max_kl: float,
+    std_lower_bound: ArrayLike | None = None,
+    direction: Direction = "old_new",
+) -> Update:
+    """Check everything once, and raise the start to the bound."""
     contexts, values = np.asarray(contexts, np.float64), np.asarray(values, np.float64)
     bound = np.asarray(0.0 if std_lower_bound is None else std_lower_bound, np.float64)
     bound = np.broadcast_to(bound, (current.size,))
     _check_samples(current, target, contexts, values)
     _check_settings(alpha, max_kl, bound, direction)
-    if len(values) == 0:
-        return _report(current, 0.0, 0.0, max_kl, bound, accepted=False)
     start, bound = _raise_to_bound(current, bound, max_kl, direction)
-    bucket = next((size for size in BUCKET_SIZES if size >= len(values)), 0)
-    padding = (bucket or 1 << (len(values) - 1).bit_length()) - len(values)
-    arguments = (
-        # padding sits at the mean with value zero: it weighs nothing and cannot overflow
-        np.concatenate([contexts, np.broadcast_to(current.mean, (padding, current.size))]),
-        np.concatenate([values / len(values), np.zeros(padding)]),
-        np.stack([current.cholesky, target.cholesky, start.cholesky]),
-        np.stack([current.mean, target.mean, bound]),
-        np.array([alpha, max_kl]),
-    )
+    return Update(current, target, contexts, values, alpha, max_kl, start, bound, direction)
+
+
+def gaussian_steps(updates: Sequence[Update]) -> list[GaussianStep]:
+    """Solve several updates of one size and direction: ten together cost little more than one."""
+    largest = max(len(update.values) for update in updates)
+    if largest == 0:
+        return [_stay(update, update.current) for update in updates]
+    directions = {update.direction for update in updates}
+    require(len(directions) == 1, f"updates want one direction together, got {directions}")
+    bucket = next((size for size in BUCKET_SIZES if size >= largest), 0)
+    bucket = bucket or 1 << (largest - 1).bit_length()
+    arguments = [_pad(update, bucket) for update in updates]
     with jax.enable_x64(True):  # this program only; the rest of the process stays in float32
-        packed = np.asarray(solve(*arguments, direction))
-    (accepted, gain, moved), mean, cholesky = np.split(packed, [3, 3 + current.size])
+        if len(updates) == 1:
+            packed = [np.asarray(solve(*arguments[0], *directions))]
+        else:
+            columns = [np.stack(column) for column in zip(*arguments, strict=True)]
+            packed = list(np.asarray(solve_together(*columns, *directions)))
+    return [_unpack(update, row) for update, row in zip(updates, packed, strict=True)]
+
+
+def _pad(update: Update, bucket: int) -> tuple[Array, ...]:
+    """The arguments of the solver, samples padded to the size of the bucket."""
+    current, target, num = update.current, update.target, len(update.values)
+    padding = bucket - num
+    return (
+        # padding sits at the mean with value zero: it weighs nothing and cannot overflow
+        np.concatenate([update.contexts, np.broadcast_to(current.mean, (padding, current.size))]),
+        np.concatenate([update.values / max(num, 1), np.zeros(padding)]),
+        np.stack([current.cholesky, target.cholesky, update.start.cholesky]),
+        np.stack([current.mean, target.mean, update.bound]),
+        np.array([update.alpha, update.max_kl]),
+    )
+
+
+def _unpack(update: Update, packed: Array) -> GaussianStep:
+    size = update.current.size
+    (accepted, gain, moved), mean, cholesky = np.split(packed, [3, 3 + size])
+    if len(update.values) == 0:
+        return _stay(update, update.current)
     if not accepted:
-        return _report(start, 0.0, _moved(current, start, direction), max_kl, bound, accepted=False)
-    new = Gaussian(mean, cholesky.reshape(current.cholesky.shape))
-    return _report(new, float(gain), float(moved), max_kl, bound, accepted=True)
+        return _stay(update, update.start)
+    new = Gaussian(mean, cholesky.reshape(size, size))
+    return _report(update, new, float(gain), float(moved), accepted=True)
+
+
+def _stay(update: Update, where: Gaussian) -> GaussianStep:
+    moved = _moved(update.current, where, update.direction)
+    return _report(update, where, 0.0, moved, accepted=False)
+
+
+def _report(
+    update: Update, new: Gaussian, gain: float, moved: float, accepted: bool
+) -> GaussianStep:
+    touched = new.cholesky.diagonal() < (1.0 + ACTIVE_SHARE) * update.bound
+    edge = moved > (1.0 - ACTIVE_SHARE) * update.max_kl
+    return GaussianStep(new, gain, moved, edge, touched, accepted)
 
 
 def _check_samples(current: Gaussian, target: Gaussian, contexts: Array, values: Array) -> None:
@@ -92,14 +161,6 @@ def _check_settings(alpha: float, max_kl: float, bound: Array, direction: str) -
             f"'old_new' or 'new_old', got alpha={alpha}, max_kl={max_kl}, std_lower_bound={bound}, "
             f"direction={direction!r} (the published experiments: 0.05, 'old_new')"
         )
-
-
-def _report(
-    new: Gaussian, gain: float, moved: float, max_kl: float, bound: Array, accepted: bool
-) -> GaussianStep:
-    touched = np.diag(new.cholesky) < (1.0 + ACTIVE_SHARE) * bound
-    edge = moved > (1.0 - ACTIVE_SHARE) * max_kl
-    return GaussianStep(new, gain, moved, edge, touched, accepted)
 
 
 def _moved(current: Gaussian, new: Gaussian, direction: Direction) -> float:

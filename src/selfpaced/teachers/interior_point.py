@@ -87,6 +87,14 @@ def solve(
     return jnp.concatenate([jnp.stack([accepted, gain, moved]), entries])
 
 
+@partial(jax.jit, static_argnames="direction")
+def solve_together(
+    contexts: Any, values: Any, cholesky: Any, rows: Any, scalars: Any, direction: Direction
+) -> jax.Array:
+    """Several problems at once, every argument with a leading axis."""
+    return jax.vmap(partial(solve, direction=direction))(contexts, values, cholesky, rows, scalars)
+
+
 def _climb(
     problem: _Problem, start: jax.Array, direction: Direction
 ) -> tuple[jax.Array, jax.Array, jax.Array]:

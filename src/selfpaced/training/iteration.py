@@ -13,7 +13,7 @@ import numpy as np
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.base import Teacher
+from selfpaced.teachers.base import Teacher, update_block
 from selfpaced.training.evaluation import Evaluation, evaluate
 from selfpaced.training.rollout_jax import Actor, Collector, EpisodeEnds, collect, idle_actors
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
@@ -28,23 +28,10 @@ class TrainingState(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What a block of seeds went through in one iteration, on the host."""
+    """What each seed of a block went through in one iteration."""
 
-    ends: Any  # EpisodeEnds as NumPy arrays [S, T, N, ...]
-    value: Array  # [S, T, N]  of each first observation, by the improved learner
-    metrics: dict[str, Array]  # [S]
-
-    def episodes(self, index: int) -> Episodes:
-        """The episodes of one seed, in the order of their end."""
-        ended = self.ends.ended[index]
-        return Episodes(
-            context=self.ends.context[index][ended].astype(np.float64),
-            first_observation=self.ends.first_observation[index][ended],
-            discounted_return=self.ends.discounted_return[index][ended].astype(np.float64),
-            value=self.value[index][ended].astype(np.float64),
-            success=self.ends.success[index][ended],
-            length=self.ends.length[index][ended],
-        )
+    episodes: tuple[Episodes, ...]  # with the values of the improved learner
+    metrics: tuple[Metrics, ...]
 
 
 @dataclass(frozen=True)
@@ -75,12 +62,18 @@ class Training:
         state, lesson = self.learn(state, contexts, iteration)
         return self.teach(state, lesson, iteration)
 
+    @property
+    def num_contexts(self) -> int:
+        """How many episodes of a seed can begin in one iteration at the very most."""
+        num_steps = self.steps_per_iteration // self.num_actors
+        return self.num_actors * (1 + -(-num_steps // self.problem.environment.min_episode_steps))
+
     def sample_contexts(self, state: TrainingState, iteration: int) -> Array:
         """Contexts [S, K, C] for every episode that could begin in this iteration."""
         return np.stack(
             [
                 self.teacher.sample(
-                    host_stream(seed, iteration, Purpose.SAMPLE), teacher, self.steps_per_iteration
+                    host_stream(seed, iteration, Purpose.SAMPLE), teacher, self.num_contexts
                 )
                 for seed, teacher in zip(self.seeds, state.teachers, strict=True)
             ]
@@ -90,7 +83,7 @@ class Training:
         self, state: TrainingState, contexts: Array, iteration: int
     ) -> tuple[TrainingState, Lesson]:
         """Roll out and improve the policy; the arrays of the given state are used up."""
-        learner, actors, *lesson = _learn_block(
+        learner, actors, *outcome = _learn_block(
             self.problem,
             self.learner,
             self.steps_per_iteration // self.num_actors,
@@ -99,22 +92,29 @@ class Training:
             state.actors,
             jnp.asarray(contexts, jnp.float32),
         )
-        return TrainingState(learner, actors, state.teachers), Lesson(*jax.device_get(lesson))
+        ends, value, metrics = jax.device_get(outcome)
+        lesson = Lesson(
+            tuple(_episodes(index, ends, value) for index in range(len(self.seeds))),
+            tuple(
+                {name: float(column[index]) for name, column in metrics.items()}
+                for index in range(len(self.seeds))
+            ),
+        )
+        for seed, episodes in zip(self.seeds, lesson.episodes, strict=True):
+            episodes.require_finite(f"seed {seed}, iteration {iteration + 1}")
+        return TrainingState(learner, actors, state.teachers), lesson
 
     def teach(
         self, state: TrainingState, lesson: Lesson, iteration: int
     ) -> tuple[TrainingState, list[Metrics]]:
         """Show every teacher the episodes that ended."""
-        teachers, rows = [], []
-        for index, seed in enumerate(self.seeds):
-            episodes = lesson.episodes(index)
-            episodes.require_finite(f"seed {seed}, iteration {iteration + 1}")
-            rng = host_stream(seed, iteration, Purpose.UPDATE)
-            teacher, metrics = self.teacher.update(rng, state.teachers[index], episodes)
-            of_learner = {name: float(column[index]) for name, column in lesson.metrics.items()}
-            teachers.append(teacher)
-            rows.append(summarise(episodes) | of_learner | metrics)
-        return state._replace(teachers=tuple(teachers)), rows
+        rngs = [host_stream(seed, iteration, Purpose.UPDATE) for seed in self.seeds]
+        updated = update_block(self.teacher, rngs, state.teachers, lesson.episodes)
+        rows = [
+            summarise(episodes) | of_learner | of_teacher
+            for episodes, of_learner, (_, of_teacher) in zip(*lesson, updated, strict=True)
+        ]
+        return state._replace(teachers=tuple(teacher for teacher, _ in updated)), rows
 
     def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
         """Try the policies on fresh target contexts."""
@@ -197,6 +197,19 @@ def _learn_seed(
     ends = jax.tree.map(lambda array: array.reshape(num_steps, *array.shape[2:]), ends)
     value = learner.value(state, ends.first_observation)
     return state, collector.actors, ends, value, jax.tree.map(jnp.mean, metrics)
+
+
+def _episodes(index: int, ends: Any, value: Array) -> Episodes:
+    """The episodes of one seed, in the order of their end; `ends` are NumPy arrays by now."""
+    ended = ends.ended[index]
+    return Episodes(
+        context=ends.context[index][ended].astype(np.float64),
+        first_observation=ends.first_observation[index][ended],
+        discounted_return=ends.discounted_return[index][ended].astype(np.float64),
+        value=value[index][ended].astype(np.float64),
+        success=ends.success[index][ended],
+        length=ends.length[index][ended],
+    )
 
 
 def summarise(episodes: Episodes) -> Metrics:

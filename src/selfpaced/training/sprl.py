@@ -29,17 +29,10 @@ from selfpaced.teachers.episodic_dual import quadratic_features, regress
 from selfpaced.teachers.sprl import SPRL, SPRLState
 from selfpaced.teachers.weighted_fit import LinearGaussian
 from selfpaced.training.evaluation import Evaluation, run_episode
-from selfpaced.training.iteration import TrainingState, summarise
+from selfpaced.training.iteration import Lesson, TrainingState, summarise
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
 NUM_SHOWN = 64  # contexts drawn for the record, even if fewer are needed
-
-
-class EpisodicLesson(NamedTuple):
-    """What a block of seeds went through in one iteration."""
-
-    episodes: tuple[Episodes, ...]  # of each seed
-    metrics: tuple[Metrics, ...]  # of each seed's latest update
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class EpisodicTraining:
 
     def learn(
         self, state: TrainingState, contexts: Array, iteration: int
-    ) -> tuple[TrainingState, EpisodicLesson]:
+    ) -> tuple[TrainingState, Lesson]:
         """Roll out, update policy and contexts together, until the steps are used up."""
         students = [
             Student(_pick(state.learner, index), memory, (), self.teacher.metrics(memory))
@@ -126,7 +119,7 @@ class EpisodicTraining:
         return TrainingState(learner, state.actors, teachers), self._lesson(students)
 
     def teach(
-        self, state: TrainingState, lesson: EpisodicLesson, iteration: int
+        self, state: TrainingState, lesson: Lesson, iteration: int
     ) -> tuple[TrainingState, list[Metrics]]:
         """Only report: the contexts have been updated together with the policy."""
         pairs = zip(*lesson, strict=True)
@@ -167,7 +160,7 @@ class EpisodicTraining:
             policy = EpisodicState(new.coefficients, new.cholesky, value)
         return Student(policy, memory, (*earlier, episodes), metrics)
 
-    def _lesson(self, students: list[Student]) -> EpisodicLesson:
+    def _lesson(self, students: list[Student]) -> Lesson:
         nothing = _nothing(self.problem)
         episodes = []
         for policy, _, batches, _ in students:
@@ -175,7 +168,7 @@ class EpisodicTraining:
             joined = Episodes(*(np.concatenate(column) for column in columns))
             value = self.learner.value(policy, joined.first_observation)
             episodes.append(joined._replace(value=np.asarray(value)))
-        return EpisodicLesson(tuple(episodes), tuple(student.metrics for student in students))
+        return Lesson(tuple(episodes), tuple(student.metrics for student in students))
 
 
 class Student(NamedTuple):
