@@ -75,7 +75,7 @@ def test_the_summary_says_what_the_evaluations_say(finished):
 
 def test_contexts_are_kept_at_every_evaluation(finished):
     contexts = finished.contexts()
-    assert contexts["samples"].shape == (4, 3, 64, 2)
+    assert contexts["samples"].shape == (4, 3, 44, 2)  # more episodes do not fit into 256 steps
     assert contexts["mean"].shape == (4, 3, 2)
     np.testing.assert_allclose(contexts["mean"][0], [[0.0, 4.25]] * 3)
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from selfpaced.contexts import Gaussian
 from selfpaced.settings import SelfpacedError
 from selfpaced.teachers import interior_point
-from selfpaced.teachers.gaussian_step import gaussian_step
+from selfpaced.teachers.gaussian_step import gaussian_step, gaussian_steps, prepare
 
 BOTH = pytest.mark.parametrize("direction", ["old_new", "new_old"])
 
@@ -203,6 +203,33 @@ def test_seeing_every_sample_twice_changes_nothing():
     twice = gaussian_step(current, target, np.tile(contexts, (2, 1)), np.tile(values, 2), 0.1, 0.05)
     assert twice.gain == pytest.approx(once.gain, rel=1e-6)
     assert twice.distribution.mean == pytest.approx(once.distribution.mean, rel=1e-6)
+
+
+@BOTH
+def test_updates_solved_together_agree_with_those_solved_one_by_one(direction):
+    alphas, bounds = (0.0, 0.1, 10.0, 1e5), (None, (0.9, 0.9, 0.9), None, (0.5, 0.5, 0.5))
+    problems = [
+        (*problem(seed, 3, num), alpha, 0.05, bound, direction)
+        for seed, (num, alpha, bound) in enumerate(
+            zip((20, 30, 40, 50), alphas, bounds, strict=True)
+        )
+    ]
+    together = gaussian_steps([prepare(*each) for each in problems])
+    for step, each in zip(together, problems, strict=True):
+        alone = gaussian_step(*each)
+        assert step.accepted == alone.accepted
+        assert step.gain == pytest.approx(alone.gain, rel=1e-3)
+        assert step.distribution.mean == pytest.approx(alone.distribution.mean, rel=1e-2, abs=1e-3)
+
+
+def test_an_update_without_samples_stays_while_others_move():
+    current, target, contexts, values = problem(3, 2)
+    nothing = prepare(current, target, np.zeros((0, 2)), np.zeros(0), 1.0, 0.05)
+    something = prepare(current, target, contexts, values, 1.0, 0.05)
+    stayed, moved_on = gaussian_steps([nothing, something])
+    assert not stayed.accepted
+    assert stayed.distribution is current
+    assert moved_on.accepted
 
 
 @BOTH
