@@ -1,0 +1,57 @@
+"""MuJoCo is optional: how it is imported, and what is said where it is missing.
+
+Two habits of MuJoCo are changed on the way, both only where nobody else has decided on them.
+Pictures are drawn with EGL, which needs no screen (`MUJOCO_GL`, which MuJoCo reads once, when it is
+imported). And its warnings go to Python's `logging` instead of to a file in the working directory;
+our environments report an unstable simulation themselves.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+from importlib import resources
+from typing import Any
+
+from selfpaced.settings import SelfpacedError
+
+_log = logging.getLogger("selfpaced.mujoco")
+
+
+def require_mujoco() -> None:
+    """Import MuJoCo, or say how to get it."""
+    if "MUJOCO_GL" not in os.environ and "mujoco" not in sys.modules and _has_egl():
+        os.environ["MUJOCO_GL"] = "egl"
+    try:
+        import mujoco
+    except ImportError as error:
+        raise SelfpacedError(
+            f"this problem is simulated by MuJoCo, which cannot be imported ({error}): "
+            "pip install 'selfpaced[mujoco]'"
+        ) from error
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_pass_on)
+
+
+def load_model(name: str) -> Any:
+    """Compile one of the MJCF files in `environments/models`."""
+    require_mujoco()
+    import mujoco
+
+    folder = resources.files("selfpaced.environments") / "models"
+    return mujoco.MjModel.from_xml_string((folder / name).read_text(encoding="utf-8"))
+
+
+def _has_egl() -> bool:
+    # asked for first: with a missing library MuJoCo could not be imported at all
+    try:
+        ctypes.CDLL("libEGL.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _pass_on(message: str) -> None:
+    _log.info(message.strip())
