@@ -1,0 +1,91 @@
+"""An ant that has to pass a gate in a wall (paper, Section 5.2 and Appendix C.2).
+
+The paper simulated its ant with another simulator and published no code. What differs from its
+text, or had to be decided:
+D1  the joints have an armature of 0.1 instead of 0. With 0 and this torque MuJoCo's light legs
+    throw the body about, and episodes end before anything can be learned.
+D2  an action is the eight torques in units of 20 N·m, the paper's limit. It is clipped to ±1, and
+    the action cost is that of the clipped, normalised action.
+D3  c_x is the x-position of the torso, which carries the centre of mass.
+D4  the orientation, which the paper's list of state variables leaves out, makes them 29.
+D5  time step, start and fall are those of Gymnasium's ant: 20 actions a second, a start that is
+    disturbed by noise of 0.1, and an end as soon as the torso is below 0.2 m or above 1 m.
+D6  a torso faster than 30 m/s (the ant itself reaches 4 m/s) is an unstable simulation. Up to
+    there the wall is solid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.environments.mujoco_library import require_mujoco
+from selfpaced.settings import require_positive
+
+if TYPE_CHECKING:
+    from selfpaced.environments.ant_gate_vector import AntGateVector
+
+NUM_JOINTS = 8
+STATE_SIZE = 29  # 15 positions, 14 velocities
+
+# Table 5 of the paper; the bounds are those of Appendix C.2.
+ANT_GATE_CONTEXTS = ContextSpace(
+    names=("gate_position", "gate_width"),
+    lower=(-10.0, 3.0),
+    upper=(10.0, 13.0),
+    initial=Gaussian.diagonal((0.0, 8.0), (3.2, 1.6)),
+    target=Gaussian.diagonal((-8.0, 3.0), (0.01, 0.005)),
+)
+
+
+@dataclass(frozen=True)
+class AntGate:
+    """The context is (gate position, gate width) along y, in metres."""
+
+    max_episode_steps: int = 750
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_episode_steps")
+
+    @property
+    def observation_size(self) -> int:
+        """The state, then the context.
+
+        Torso position (x, y, z), its orientation (a unit quaternion), hip and ankle angle of each
+        leg; linear velocity of the torso in the world, angular velocity in its own frame,
+        velocities of the joints; gate position, gate width.
+        """
+        return STATE_SIZE + ANT_GATE_CONTEXTS.size
+
+    @property
+    def action_low(self) -> tuple[float, ...]:
+        """Full torque backwards, hip and ankle of each leg."""
+        return (-1.0,) * NUM_JOINTS
+
+    @property
+    def action_high(self) -> tuple[float, ...]:
+        """Full torque forwards, hip and ankle of each leg."""
+        return (1.0,) * NUM_JOINTS
+
+    @property
+    def min_episode_steps(self) -> int:
+        """A start can be so unlucky that the first step is the last."""
+        return 1
+
+    @property
+    def clips_actions(self) -> bool:
+        """Whether actions are limited to the box in training; the ant does so by itself, D2."""
+        return True
+
+    @property
+    def max_side_by_side(self) -> int:
+        """An ant is a few kilobytes; more than this do not get faster."""
+        return 1024
+
+    def make(self, num_envs: int, num_threads: int = 1) -> AntGateVector:
+        """So many ants, each with a gate of its own."""
+        require_mujoco()
+        from selfpaced.environments.ant_gate_vector import AntGateVector
+
+        return AntGateVector(self, num_envs, num_threads)
