@@ -41,7 +41,6 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     metadata = {  # noqa: RUF012 (as Gymnasium does)
         "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED,
         "render_modes": ["rgb_array"],
-        "render_fps": 100,
     }
 
     def __init__(
@@ -55,6 +54,8 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self.contexts = contexts
         self.simulations = simulations
         self.num_envs = num = len(simulations.states)
+        step_time = simulations.frame_skip * simulations.model.opt.timestep
+        self.metadata = {**self.metadata, "render_fps": round(1 / step_time)}
         size = environment.observation_size
         low, high = (np.array(b, np.float32) for b in _bounds(environment))
         box = gymnasium.spaces.Box

@@ -1,0 +1,132 @@
+"""Problems that are simulated outside JAX as ordinary Gymnasium environments: vectors of one.
+
+Like `gymnasium_face.py`, the context of an episode comes with `reset(options={"context": ...})`,
+or else from the target distribution; `info["context"]` shows which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import ArrayLike
+
+from selfpaced.problems import PROBLEMS, Problem
+from selfpaced.records import Array
+from selfpaced.settings import SelfpacedError, require, require_choice
+
+Info = dict[str, Any]
+
+
+class HostFace(gymnasium.Env[Array, Array]):
+    """One problem behind Gymnasium's interface.
+
+    `problem` is the name of one of `PROBLEMS`, or a `Problem` of your own. Actions outside the
+    action space go to the environment as they are; NaN is refused.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012 (as Gymnasium does)
+
+    def __init__(
+        self,
+        problem: str | Problem,
+        render_mode: str | None = None,
+        width: int = 640,
+        height: int = 480,
+    ) -> None:
+        if isinstance(problem, str):
+            require_choice("problem", problem, PROBLEMS)
+            problem = PROBLEMS[problem]
+        if render_mode is not None:
+            require_choice("render mode", render_mode, self.metadata["render_modes"])
+        self.problem = problem
+        self.render_mode = render_mode
+        self._size = width, height
+        self._vector: VectorEnv = problem.environment.make(1)
+        frames = self._vector.metadata.get("render_fps", 30)  # as fast as life
+        self.metadata = {**self.metadata, "render_fps": frames}
+        self.observation_space = self._vector.single_observation_space
+        self.action_space = self._vector.single_action_space
+        self._begun = False
+        self._ended = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, Info]:
+        """Begin an episode in the given context, or else in one drawn from the target."""
+        super().reset(seed=seed)
+        context = self._choose_context(options or {})
+        seeds = [int(self.np_random.integers(2**63))]
+        observation, info = self._vector.reset(seed=seeds, options={"context": context[None]})  # type: ignore[arg-type]
+        self._begun, self._ended = True, False
+        return observation[0], {"context": info["context"][0], "success": False}
+
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, Info]:
+        """Apply one action; terminated and truncated are never both true."""
+        require(self._begun, "step() came before the first reset(): call reset()")
+        require(
+            not self._ended,
+            "step() came after the end of the episode: call reset() to begin another",
+        )
+        checked = self._check_action(action)
+        observation, reward, terminated, truncated, info = self._vector.step(checked[None])
+        self._ended = bool(terminated[0] or truncated[0])
+        shown = {
+            "context": info["context"][0],
+            "success": bool(info["success"][0]),
+            "unstable": bool(info["unstable"][0]),
+        }
+        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), shown
+
+    def render(self) -> Array | None:
+        """Return a picture of the present moment, uint8 [height, width, 3]."""
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "render() was called without a render mode: "
+                'make the environment with render_mode="rgb_array"'
+            )
+            return None
+        require(self._begun, "render() came before the first reset(): call reset()")
+        vector: Any = self._vector
+        return vector.render_row(0, *self._size)
+
+    def close(self) -> None:
+        """Give back threads and graphics."""
+        self._vector.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # threads and graphics cannot be copied; the arrays that they work on can
+        vector: Any = self._vector
+        return {**self.__dict__, "_vector": vector.get_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vector: Any = state["problem"].environment.make(1)
+        vector.set_state(state["_vector"])
+        self.__dict__.update(state, _vector=vector)
+
+    def _choose_context(self, options: dict[str, Any]) -> Array:
+        contexts = self.problem.contexts
+        # a misspelt key would silently train on the target instead
+        unknown = sorted(str(key) for key in options if key != "context")
+        require(not unknown, f"reset() knows one option, 'context', got {', '.join(unknown)}")
+        if "context" in options:
+            return contexts.check(options["context"])
+        return contexts.sample_target(self.np_random, 1)[0]
+
+    def _check_action(self, action: ArrayLike) -> Array:
+        size = len(self.problem.environment.action_low)
+        try:
+            array = np.asarray(action, np.float64)
+        except (TypeError, ValueError) as error:
+            raise SelfpacedError(f"an action wants {size} numbers, got {action!r}") from error
+        require(
+            array.shape == (size,),
+            f"an action wants {size} components, got an array of shape {array.shape}",
+        )
+        require(
+            bool(np.isfinite(array).all()),
+            f"an action must be finite, got {array.tolist()} (has the policy diverged?)",
+        )
+        return array
