@@ -94,7 +94,7 @@ def _train(
     optimiser = optax.scale_by_rms(RMS_DECAY, RMS_EPSILON, eps_in_sqrt=True)
 
     def descend(gradient: Any, squares: Layers, layers: Layers) -> tuple[Layers, Layers]:
-        step, memory = optimiser.update(gradient, optax.ScaleByRmsState(squares))
+        step, memory = optimiser.update(_wait(gradient), optax.ScaleByRmsState(squares))
         step = jax.tree.map(lambda part: -gan.learning_rate * part, step)
         return optax.apply_updates(layers, step), memory.nu
 
@@ -132,6 +132,16 @@ def _discriminator_loss(
 
 def _generator_loss(generated: jax.Array, discriminator: Layers) -> jax.Array:
     return ((_discriminate(discriminator, generated) - 1.0) ** 2).mean()
+
+
+def _wait(gradient: Any) -> Any:
+    """The same gradient, but no part before the first layer's, with which backpropagation ends.
+
+    Then nobody needs the old weights any more, and the compiler updates them in place instead of
+    copying all of them first.
+    """
+    (first, _), *_ = gradient
+    return jax.tree.map(lambda part: part + 0.0 * first[0, 0], gradient)
 
 
 def _generate(library: Any, layers: Layers, noise: Any) -> Any:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.records import Array, Episodes, Metrics, Scalar
@@ -188,12 +189,16 @@ class GoalGAN:
 
     def _remember(self, state: GoalGANState, contexts: Array) -> Array:
         """The success buffer with those contexts added that are far from all others in it."""
-        buffer = state.success_context
         min_distance = self.min_distance * np.linalg.norm(state.upper - state.lower)
-        for context in contexts:
-            if (((buffer - context) ** 2).sum(axis=1) > min_distance**2).all():
-                buffer = np.concatenate([buffer, context[None]])
-        return buffer
+
+        def is_far(known: Array, contexts: Array) -> Array:
+            return cdist(contexts, known).min(axis=1, initial=np.inf) > min_distance
+
+        new = contexts[:0]
+        for context in contexts[is_far(state.success_context, contexts)]:
+            if is_far(new, context[None]).all():
+                new = np.concatenate([new, context[None]])
+        return np.concatenate([state.success_context, new])
 
     def _train_when_due(self, rng: np.random.Generator, state: GoalGANState) -> GoalGANState:
         """Use up the oldest `num_rollouts` labelled contexts."""
@@ -233,14 +238,15 @@ def _pair_up(state: GoalGANState, episodes: Episodes) -> tuple[GoalGANState, Arr
     """
     contexts = np.concatenate([state.open_context, episodes.context.astype(np.float32)])
     success = np.concatenate([state.open_success, episodes.success])
-    waiting: dict[tuple[float, ...], int] = {}
+    row = np.dtype((np.void, contexts.itemsize * contexts.shape[1]))  # bytes are compared fastest
+    waiting: dict[bytes, int] = {}
     pairs = []
-    for index, context in enumerate(map(tuple, contexts.tolist())):
+    for index, context in enumerate(contexts.view(row)[:, 0].tolist()):
         if context in waiting:
             pairs.append((waiting.pop(context), index))
         else:
             waiting[context] = index
-    still_open = list(waiting.values())[-MAX_OPEN:]
+    still_open = np.array(list(waiting.values())[-MAX_OPEN:], np.int64)
     state = state._replace(open_context=contexts[still_open], open_success=success[still_open])
     indices = np.array(pairs, np.int64).reshape(-1, 2)
     return state, contexts[indices[:, 0]].astype(np.float64), success[indices].mean(axis=1)
