@@ -1,0 +1,190 @@
+"""Problems outside JAX behind Gymnasium's interface: its manners, clear complaints, pictures."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from selfpaced.environments import mujoco_picture
+from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
+from selfpaced.environments.host_face import HostFace
+from selfpaced.environments.mujoco_picture import Photographer
+from selfpaced.problems import Problem
+from selfpaced.settings import SelfpacedError
+from tests.environments.arms import MODEL
+
+CATCHING = Problem("catching", "catch a ball", BallCatching(), BALL_CATCHING_CONTEXTS, 0.995)
+NEAR = [0.68, 0.9, 0.85]
+REST = np.zeros(5)
+
+
+def has_graphics():
+    try:
+        Photographer(MODEL, 32, 32).close()
+    except SelfpacedError:
+        return False
+    return True
+
+
+needs_graphics = pytest.mark.skipif(not has_graphics(), reason="OpenGL does not work here")
+
+
+def finish_episode(face):
+    for _ in range(300):
+        step = face.step(REST)
+        if step[2] or step[3]:
+            return step
+    raise AssertionError("the episode does not end")
+
+
+@pytest.mark.parametrize("render_mode", [None, pytest.param("rgb_array", marks=needs_graphics)])
+def test_gymnasiums_checker_finds_nothing_that_matters(render_mode):
+    # true of this robot: joints have different speeds
+    known = ("symmetric and normalized", "render modes")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(HostFace(CATCHING, render_mode), skip_render_check=render_mode is None)
+    messages = [str(warning.message) for warning in caught]
+    assert [text for text in messages if not any(part in text for part in known)] == []
+
+
+def test_it_is_a_vector_of_one_with_the_same_episode():
+    face, vector = HostFace(CATCHING), BallCatching().make(1)
+    observation, info = face.reset(seed=4, options={"context": NEAR})
+    assert info == {"context": pytest.approx(NEAR), "success": False}
+    seed = int(np.random.Generator(np.random.PCG64(np.random.SeedSequence(4))).integers(2**63))
+    same, _ = vector.reset(seed=[seed], options={"context": np.array([NEAR])})
+    np.testing.assert_array_equal(observation, same[0])
+    for _ in range(60):
+        observation, reward, terminated, truncated, info = face.step(REST)
+        expected = vector.step(REST[None])
+        np.testing.assert_array_equal(observation, expected[0][0])
+        assert (reward, terminated, truncated) == tuple(array[0] for array in expected[1:4])
+        assert {type(terminated), type(truncated), type(info["success"])} == {bool}
+        assert type(reward) is float
+        if terminated:
+            break
+    assert terminated
+
+
+def test_the_contexts_seen_are_exactly_the_contexts_given_or_drawn_from_the_target():
+    face = HostFace(CATCHING)
+    given = np.random.default_rng(3).uniform(
+        BALL_CATCHING_CONTEXTS.lower, BALL_CATCHING_CONTEXTS.upper, (5, 3)
+    )
+    for context in given:
+        _, info = face.reset(options={"context": context})
+        np.testing.assert_array_equal(info["context"], context)
+        np.testing.assert_array_equal(finish_episode(face)[4]["context"], context)
+    face.reset(seed=0)
+    drawn = np.array([face.reset()[1]["context"] for _ in range(300)])
+    assert BALL_CATCHING_CONTEXTS.contains(drawn).all()
+    at_bounds = [drawn == BALL_CATCHING_CONTEXTS.lower, drawn == BALL_CATCHING_CONTEXTS.upper]
+    np.testing.assert_allclose(at_bounds[0].mean(axis=0), [0.20, 0.26, 0.05], atol=0.08)
+    np.testing.assert_allclose(at_bounds[1].mean(axis=0), [0.26, 0.26, 0.05], atol=0.08)
+
+
+def test_a_face_can_be_copied_and_pickled_in_the_middle_of_an_episode():
+    face = HostFace(CATCHING)
+    face.reset(seed=0)
+    face.step(REST)
+    twins = copy.deepcopy(face), pickle.loads(pickle.dumps(face))
+    expected = face.step(REST)[0], face.reset()[0]
+    for twin in twins:
+        np.testing.assert_array_equal((twin.step(REST)[0], twin.reset()[0]), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"context": [0.68, 0.9]}, r"wants 3 numbers \(angle, radius, distance\).*shape \(2,\)"),
+        ({"context": [0.68, 0.9, 5.0]}, r"'distance' must lie in \[0.75, 4\], got 5"),
+        ({"context": [np.nan, 0.9, 1.0]}, "'angle' must lie in .* got nan"),
+        ({"contexts": NEAR}, "one option, 'context', got contexts"),
+    ],
+)
+def test_bad_options_are_refused(options, complaint):
+    with pytest.raises(SelfpacedError, match=complaint):
+        HostFace(CATCHING).reset(options=options)
+
+
+@pytest.mark.parametrize(
+    ("action", "complaint"),
+    [
+        ([0.0], r"wants 5 components, got an array of shape \(1,\)"),
+        ([0.0, np.nan, 0.0, 0.0, 0.0], "must be finite, got .0.0, nan"),
+        (["left"] * 5, "wants 5 numbers, got .'left'"),
+    ],
+)
+def test_bad_actions_are_refused(action, complaint):
+    face = HostFace(CATCHING)
+    face.reset(seed=0)
+    with pytest.raises(SelfpacedError, match=complaint):
+        face.step(action)
+
+
+def test_a_step_outside_of_an_episode_and_unknown_names_are_refused():
+    face = HostFace(CATCHING)
+    with pytest.raises(SelfpacedError, match="before the first reset"):
+        face.step(REST)
+    face.reset(options={"context": NEAR})
+    finish_episode(face)
+    with pytest.raises(SelfpacedError, match="after the end of the episode"):
+        face.step(REST)
+    with pytest.raises(SelfpacedError, match="unknown render mode 'human'"):
+        HostFace(CATCHING, render_mode="human")
+    with pytest.raises(SelfpacedError, match="unknown problem 'catching-balls'"):
+        HostFace("catching-balls")
+    face.close()
+
+
+@needs_graphics
+def test_a_picture_shows_ball_net_and_arm_and_follows_the_ball():
+    face = HostFace(CATCHING, render_mode="rgb_array")
+    face.reset(seed=0, options={"context": NEAR})
+    first = face.render()
+    assert (first.shape, first.dtype) == ((480, 640, 3), np.uint8)
+    red, green, blue = (first[..., channel].astype(int) for channel in range(3))
+    ball = (red > 180) & (green < 140) & (blue < 90)
+    net = (green > red + 40) & (blue > red + 40) & (red < 80)
+    shell = (red > 200) & (abs(red - blue) < 12) & (abs(red - green) < 12)
+    dark = (red < 80) & (abs(red - blue) < 30)
+    assert 20 < ball.sum() < 500
+    assert 100 < net.sum() < 3000
+    assert shell.sum() > 1000
+    assert dark.sum() > 3000
+    for _ in range(20):
+        face.step(REST)
+    later = face.render()
+    assert (first != later).any(axis=2).sum() > 50
+    np.testing.assert_array_equal(face.render(), later)
+    face.close()
+
+
+@needs_graphics
+def test_pictures_come_in_the_size_that_is_asked_for():
+    face = HostFace(CATCHING, render_mode="rgb_array", width=700, height=500)
+    face.reset(seed=0)
+    assert face.render().shape == (500, 700, 3)
+    vector = BallCatching().make(2)
+    vector.reset(seed=0)
+    assert vector.render_row(1, 80, 60).shape == (60, 80, 3)
+    assert (vector.render_row(1, 80, 60) != vector.render_row(0, 80, 60)).any()
+    vector.close()
+
+
+def test_without_graphics_the_way_to_get_them_is_said(monkeypatch):
+    def broken(*arguments, **settings):
+        raise RuntimeError("no display")
+
+    monkeypatch.setattr(mujoco_picture.mujoco, "Renderer", broken)
+    face = HostFace(CATCHING, render_mode="rgb_array")
+    face.reset(seed=0)
+    with pytest.raises(SelfpacedError, match=r"no display.*everything else works without it"):
+        face.render()
+    face.step(REST)
