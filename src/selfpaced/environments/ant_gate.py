@@ -3,10 +3,10 @@
 The paper simulated its ant with another simulator and published no code. What differs from its
 text, or had to be decided:
 D1  the joints have an armature of 0.1 instead of 0. With 0 and this torque MuJoCo's light legs
-    throw the body about, and episodes end before anything can be learned.
+    throw the body about: under random torques episodes last 19 steps instead of about 500.
 D2  an action is the eight torques in units of 20 N·m, the paper's limit. It is clipped to ±1, and
     the action cost is that of the clipped, normalised action.
-D3  c_x is the x-position of the torso, which carries the centre of mass.
+D3  c_x is the x-position of the torso, not of the centre of mass of torso and legs.
 D4  the orientation, which the paper's list of state variables leaves out, makes them 29.
 D5  time step, start and fall are those of Gymnasium's ant: 20 actions a second, a start that is
     disturbed by noise of 0.1, and an end as soon as the torso is below 0.2 m or above 1 m.
