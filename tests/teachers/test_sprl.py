@@ -52,12 +52,16 @@ def test_weights_stay_within_both_bounds(alpha):
     assert weights.context.sum() == pytest.approx(1.0)
 
 
-def test_the_policy_uses_all_of_its_bound():
-    assert kl_to_uniform(solve_dual(toy_dual(0.0)).policy) == pytest.approx(0.5, rel=1e-3)
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 10.0, 1e3, 1e10])
+def test_the_policy_uses_all_of_its_bound_however_strong_the_pull(alpha):
+    weights = solve_dual(toy_dual(alpha))
+    assert weights.solved
+    assert kl_to_uniform(weights.policy) == pytest.approx(0.5, rel=1e-3)
 
 
-def test_weights_of_contexts_have_the_same_features_as_weights_of_the_policy():
-    dual = toy_dual(0.01)
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 1e3, 1e10])
+def test_weights_of_contexts_have_the_same_features_as_weights_of_the_policy(alpha):
+    dual = toy_dual(alpha)
     weights = solve_dual(dual)
     gap = (weights.policy - weights.context) @ dual.features
     np.testing.assert_allclose(gap, 0.0, atol=1e-3)  # the dual's gradient by φ, but for the penalty
@@ -86,7 +90,7 @@ def test_the_weights_are_as_good_as_the_dual_allows(alpha):
     for _ in range(2):  # another solver, which stops early near the kink
         x = minimize(objective, x, jac=True, method="L-BFGS-B", bounds=bounds).x
     # no weights can be better than the dual at any x
-    assert -1e-3 <= dual.value(x) - primal <= 3e-4 * dual.spread + 0.01
+    assert -1e-3 <= dual.value(x) - primal <= 3e-4 * dual.scales[1] + 0.01
 
 
 def gaussian_samples(num=400, size=5, seed=5):

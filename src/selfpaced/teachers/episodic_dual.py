@@ -25,8 +25,9 @@ from selfpaced.records import Array
 
 PENALTY = 1e-5  # λ
 RIDGE = 0.1  # of the regression that φ starts from
-BARRIERS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)  # D1; relative to the spread of returns
+BARRIERS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)  # D1; of each η, relative to its scale
 TOLERANCE = 1e-9  # of the dual, relative to the spread of returns
+PRECISION = 1e-7  # of returns
 MAX_STEPS = 50  # for each barrier
 FRACTION_KEPT = 0.1  # of η in one step
 
@@ -67,9 +68,15 @@ class EpisodicDual(NamedTuple):
         return policy, context
 
     @property
-    def spread(self) -> float:
-        """The scale of everything that has the unit of a return."""
-        return float(self.returns.std() + self.alpha * self.log_ratio.std()) or 1.0
+    def scales(self) -> Array:
+        """How much the numerators of the scores vary: what η_p and η_μ are measured by.
+
+        Each by its own: the pull can be larger by orders of magnitude than the spread of returns.
+        """
+        policy, largest = float(self.returns.std()), float(np.abs(self.returns).max())
+        if policy <= PRECISION * largest:  # all the same
+            policy = largest or 1.0
+        return np.array([policy, policy + self.alpha * float(self.log_ratio.std())])
 
     def _temperatures(self, x: Array) -> Array:
         return np.array([x[0], self.alpha + x[1]])
@@ -95,17 +102,17 @@ class EpisodicWeights(NamedTuple):
 
 def solve_dual(dual: EpisodicDual) -> EpisodicWeights:
     """Minimise the dual by Newton's method; it is convex, and the barrier makes it smooth."""
-    spread = dual.spread
-    x = np.concatenate([[spread, spread], regress(dual.features, dual.returns)])
+    scales = dual.scales
+    x = np.concatenate([scales, regress(dual.features, dual.returns)])
     solved = False
     for barrier in BARRIERS:
-        tolerance = (TOLERANCE if barrier == BARRIERS[-1] else 0.1 * barrier) * spread
+        tolerance = (TOLERANCE if barrier == BARRIERS[-1] else 0.1 * barrier) * scales[0]
         for _ in range(MAX_STEPS):
-            step, promise = _newton_step(dual, x, barrier * spread)
+            step, promise = _newton_step(dual, x, barrier * scales)
             solved = promise <= tolerance
             if solved:
                 break
-            x = x + _line_search(dual, x, step, promise, barrier * spread) * step
+            x = x + _line_search(dual, x, step, promise, barrier * scales) * step
     return EpisodicWeights(*dual.weights(x), float(x[0]), float(x[1]), solved)
 
 
@@ -122,7 +129,7 @@ def quadratic_features(contexts: Array) -> Array:
     return np.column_stack([np.ones(len(contexts)), contexts, products])
 
 
-def _newton_step(dual: EpisodicDual, x: Array, barrier: float) -> tuple[Array, float]:
+def _newton_step(dual: EpisodicDual, x: Array, barrier: Array) -> tuple[Array, float]:
     """The step, and twice what it would gain if the dual were quadratic."""
     gradient, hessian = dual.derivatives(x)
     gradient[:2] -= barrier / x[:2]
@@ -132,17 +139,17 @@ def _newton_step(dual: EpisodicDual, x: Array, barrier: float) -> tuple[Array, f
 
 
 def _line_search(
-    dual: EpisodicDual, x: Array, step: Array, promise: float, barrier: float
+    dual: EpisodicDual, x: Array, step: Array, promise: float, barrier: Array
 ) -> float:
     """Halve the step until it gains what a convex function should; η stays positive."""
 
     def penalised(x: Array) -> float:
-        return dual.value(x) - barrier * float(np.log(x[:2]).sum())
+        return dual.value(x) - float(barrier @ np.log(x[:2]))
 
     shrinks = np.maximum(-step[:2] / x[:2], 1e-300)
     length = min(1.0, float((1.0 - FRACTION_KEPT) / shrinks.max()))
     before = penalised(x)
-    rounding = 1e-13 * (abs(before) + dual.spread)
+    rounding = 1e-13 * (abs(before) + dual.scales[1])
     while penalised(x + length * step) > before - 0.1 * length * promise + rounding:
         length *= 0.5
     return length
