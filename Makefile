@@ -32,6 +32,7 @@ check: install
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/spdl_update.py
 	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/teachers.py
 
 # torch first and on its own, so that its CPU build is taken
 $(VENV)/.installed-bench: $(VENV)/.installed

@@ -1,74 +1,86 @@
 """Environment steps per second, learning included: selfpaced beside Stable-Baselines3, in one run.
 
-python benchmarks/throughput.py [--iterations 400]
+python benchmarks/throughput.py [ppo] [trpo] [sac]
 
-Ours is a real `selfpaced` run with SPDL as the teacher and evaluations on the way, timed from the
-30th iteration on (until then programs are compiled) and, in brackets, from the command to the
-last file. The peer has no curriculum and no evaluation. Nothing else should run meanwhile.
+Ours is a real `selfpaced` run with SPDL as the teacher and evaluations on the way, with the
+paper's settings, timed once everything is compiled and, in brackets, from the command to the last
+file. The peer has no curriculum and no evaluation. Nothing else should run meanwhile.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from selfpaced import neurips2020, run
+from timed_run import timed_run, verdict
+
+from selfpaced import neurips2020
 
 PEER = Path(__file__).with_name("sb3_peer.py")
-PEER_STEPS = 12 * 2048
-WARM = 30  # iterations
+
+
+class Comparison(NamedTuple):
+    """How long to measure a learner, and how many times as fast as one peer it should be."""
+
+    peer_steps: int
+    iterations: int
+    wanted: dict[int, float]  # by number of seeds
+
+
+LEARNERS = {
+    "ppo": Comparison(12 * 2048, 300, {1: 30.0, 20: 100.0}),
+    "trpo": Comparison(12 * 2048, 300, {1: 30.0, 20: 80.0}),
+    "sac": Comparison(3 * 2048, 60, {1: 25.0, 8: 70.0}),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--iterations", type=int, default=400)
-    iterations = parser.parse_args().iterations
+    parser.add_argument("learners", nargs="*", default=list(LEARNERS), metavar="LEARNER")
     cores = sorted(os.sched_getaffinity(0))
-    print(f"cores {len(cores)}; SPDL + PPO on point-mass-3d, settings of the paper", flush=True)
-    alone = max(peer(cores[:1])[0] for _ in range(2))
-    print(f"Stable-Baselines3, 1 process:           {alone:10,.0f} steps/s", flush=True)
-    both = sum(peer(cores))
-    print(f"Stable-Baselines3, {len(cores)} processes:         {both:10,.0f} steps/s", flush=True)
-    for num_seeds in (1, 20):
-        steady, whole, teacher = ours(num_seeds, iterations)
-        print(
-            f"selfpaced, {num_seeds:2} seed{'s'[: num_seeds > 1]:1}:                    "
-            f"{steady:10,.0f} steps/s = {steady / alone:.0f}x one peer, {steady / both:.0f}x "
-            f"{len(cores)} peers (whole command {whole:,.0f} = {whole / alone:.0f}x); "
-            f"teacher {teacher:.1%} of the time",
-            flush=True,
+    print(f"point-mass-3d on {len(cores)} cores, environment steps per second")
+    for learner in parser.parse_args().learners:
+        compare(learner, LEARNERS[learner], cores)
+
+
+def compare(learner: str, comparison: Comparison, cores: list[int]) -> None:
+    alone = max(peers(learner, comparison.peer_steps, cores[:1])[0] for _ in range(2))
+    show(learner, "peer, 1 process", alone)
+    together = sum(peers(learner, comparison.peer_steps, cores))
+    show(learner, f"peer, {len(cores)} processes", together)
+    for num_seeds, wanted in comparison.wanted.items():
+        experiment = replace(
+            neurips2020("point-mass-3d", "spdl", learner, seeds=tuple(range(1, num_seeds + 1))),
+            iterations=comparison.iterations,
+        )
+        timing = timed_run(experiment)
+        speed, ratio = timing.steps_per_second, timing.steps_per_second / alone
+        whole = experiment.environment_steps / timing.whole_seconds
+        show(
+            learner,
+            f"selfpaced, {num_seeds} seed{'s'[: num_seeds > 1]}",
+            speed,
+            f"{verdict(ratio, wanted, ratio >= wanted)}, "
+            f"{speed / together:.0f}x {len(cores)} peers "
+            f"[whole command {whole:,.0f} = {whole / alone:.0f}x]; "
+            f"teacher {timing.teacher_share:.1%} of the time",
         )
 
 
-def peer(cores: list[int]) -> list[float]:
+def peers(learner: str, steps: int, cores: list[int]) -> list[float]:
     """Steps per second of one peer process per core, running side by side."""
-    command = [sys.executable, str(PEER), str(PEER_STEPS)]
+    command = [sys.executable, str(PEER), learner, str(steps)]
     processes = [
         subprocess.Popen([*command, str(core)], stdout=subprocess.PIPE, text=True) for core in cores
     ]
     return [float(process.communicate()[0]) for process in processes]
 
 
-def ours(num_seeds: int, iterations: int) -> tuple[float, float, float]:
-    """Steps per second once warm, and of the whole command; share of the teacher once warm."""
-    experiment = replace(
-        neurips2020("point-mass-3d", seeds=tuple(range(1, num_seeds + 1))), iterations=iterations
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        finished = run(experiment, Path(folder) / "run")
-        summary, metrics = finished.summary(), finished.metrics()
-    seconds = metrics["time/training_seconds"]
-    teacher = metrics["time/teacher_seconds"]
-    warm = (seconds[-1] - seconds[WARM - 1]).max()  # of the slowest block
-    steps = (iterations - WARM) * experiment.steps_per_iteration * num_seeds
-    return (
-        steps / warm,
-        summary["steps_per_second"],
-        (teacher[-1] - teacher[WARM - 1]).max() / warm,
-    )
+def show(learner: str, what: str, speed: float, remark: str = "") -> None:
+    print(f"{learner:5}{what:22}{speed:10,.0f}  {remark}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":
