@@ -53,45 +53,51 @@ class BallCatchingVector(MujocoVector):
         # one control per substep: desired positions grow by this times the action
         self._ramp = SUBSTEP * np.arange(1, FRAME_SKIP + 1)[None, :, None]
         self._controls = np.zeros((num_envs, FRAME_SKIP, NUM_JOINTS))
+        self._speeds = np.zeros((num_envs, 1, NUM_JOINTS))  # zero where nobody controls
 
     def _begin(self, rows: Array, rngs: Sequence[np.random.Generator]) -> None:
-        num = len(rows)
-        noise = np.array([rng.uniform(size=7) for rng in rngs])
+        uniform = np.array([rng.uniform(size=7) for rng in rngs])
         normal = np.array([rng.standard_normal(5) for rng in rngs])
-        joints = np.tile(START, (num, 1))
-        joints[:, CONTROLLED] += START_NOISE * (2 * noise[:, :5] - 1)
-        speeds = np.zeros((num, NUM_JOINTS))
-        speeds[:, CONTROLLED] = START_NOISE * normal
-        ball, velocity = _throw(self._context[rows], noise[:, 5:])
-        self._desired[rows] = joints
-        self.simulations.place(rows, np.hstack([joints, ball]), np.hstack([speeds, velocity]))
+        positions, velocities = np.zeros((2, len(rows), NUM_JOINTS + 3))
+        positions[:, :NUM_JOINTS] = START
+        positions[:, CONTROLLED] += START_NOISE * (2 * uniform[:, :5] - 1)
+        velocities[:, CONTROLLED] = START_NOISE * normal
+        self._desired[rows] = positions[:, :NUM_JOINTS]
+        _throw(
+            self._context[rows],
+            uniform[:, 5:],
+            positions[:, NUM_JOINTS:],
+            velocities[:, NUM_JOINTS:],
+        )
+        self.simulations.place(rows, positions, velocities)
 
     def _observe(self, rows: Array) -> Array:
-        desired = self._desired[rows[:, None], CONTROLLED]
-        seen = self.simulations.states[rows[:, None], self._seen]
-        observation = np.concatenate([desired, seen], axis=1)
-        return observation.clip(-OBSERVATION_BOUND, OBSERVATION_BOUND)
+        observation = np.empty((len(rows), self.environment.observation_size))
+        observation[:, :5] = self._desired[rows[:, None], CONTROLLED]
+        observation[:, 5:] = self.simulations.states[rows[:, None], self._seen]
+        return observation.clip(-OBSERVATION_BOUND, OBSERVATION_BOUND, out=observation)
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
         num = len(actions)
         desired = self._desired if rows is None else self._desired[rows]
-        controls = self._controls[:num]
-        controls[:] = desired[:, None]
-        controls[:, :, CONTROLLED] += self._ramp * actions[:, None]  # D1
+        controls, speeds = self._controls[:num], self._speeds[:num]
+        speeds[:, 0, CONTROLLED] = actions
+        np.multiply(self._ramp, speeds, out=controls)  # D1
+        controls += desired[:, None]
         after = self.simulations.advance(rows, controls)
         touches = after.sensors[:, :, BALL_TOUCHES] > 0
         terminated = touches.any(axis=1) & ~after.unstable
-        rows = np.arange(num) if rows is None else rows
-        self._desired[rows] = controls[:, -1]
-        reward = SURVIVAL_REWARD - ACTION_COST * (actions**2).sum(axis=1)
+        self._desired[slice(None) if rows is None else rows] = controls[:, -1]
+        reward = SURVIVAL_REWARD - ACTION_COST * np.einsum("na,na->n", actions, actions)
         caught = np.zeros(num, bool)
         if terminated.any():
             # the first substep that found a contact is the last one of the episode
             ended = np.flatnonzero(terminated)
             last = touches[ended].argmax(axis=1)
             states, sensors = after.states[ended, last], after.sensors[ended, last]
-            self.simulations.states[rows[ended]] = states
-            self._desired[rows[ended]] = controls[ended, last]
+            ended_rows = ended if rows is None else rows[ended]
+            self.simulations.states[ended_rows] = states
+            self._desired[ended_rows] = controls[ended, last]
             # MuJoCo lists contacts with the arm before those with the net, and the first counts:
             # a catch is a contact with the net and nothing else
             is_catch = (sensors[:, NET_TOUCHES] > 0) & (
@@ -113,14 +119,16 @@ class BallCatchingVector(MujocoVector):
         return CATCH_REWARD + ALIGNMENT_REWARD * cosine**5
 
 
-def _throw(contexts: Array, uniform: Array) -> tuple[Array, Array]:
-    """Position and velocity of balls that will pass the points which the contexts describe."""
+def _throw(contexts: Array, uniform: Array, start: Array, velocity: Array) -> None:
+    """Write where balls start, so that they will pass the points which the contexts describe."""
     angle, radius, distance = contexts.T
-    y = THROWN_FROM_Y[0] + (THROWN_FROM_Y[1] - THROWN_FROM_Y[0]) * uniform[:, 0]
-    z = THROWN_FROM_Z[0] + (THROWN_FROM_Z[1] - THROWN_FROM_Z[0]) * uniform[:, 1]
-    start = np.stack([distance, y, z], axis=1)
-    height = SHOULDER_HEIGHT + radius * np.sin(angle)
-    goal = np.stack([np.zeros_like(angle), -radius * np.cos(angle), height], axis=1)
-    duration = (0.5 + 0.05 * distance)[:, None]
-    fall = np.array([0.0, 0.0, 0.5 * GRAVITY]) * duration**2
-    return start, (goal - start + fall) / duration
+    start[:, 0] = distance
+    start[:, 1] = THROWN_FROM_Y[0] + (THROWN_FROM_Y[1] - THROWN_FROM_Y[0]) * uniform[:, 0]
+    start[:, 2] = THROWN_FROM_Z[0] + (THROWN_FROM_Z[1] - THROWN_FROM_Z[0]) * uniform[:, 1]
+    duration = 0.5 + 0.05 * distance
+    goal_y = -radius * np.cos(angle)
+    goal_z = SHOULDER_HEIGHT + radius * np.sin(angle)
+    velocity[:, 0] = -distance
+    velocity[:, 1] = goal_y - start[:, 1]
+    velocity[:, 2] = goal_z - start[:, 2] + 0.5 * GRAVITY * duration**2
+    velocity /= duration[:, None]

@@ -81,8 +81,7 @@ class Simulations:
         unstable = np.abs(after[:, -1, 0] - before[:, 0] - duration) > 0.5 * duration
         unstable |= ~np.isfinite(after[:, -1].sum(axis=1))
         # MuJoCo would replace such controls by zeros, and only warn
-        if np.abs(buffers[0]).max(initial=0.0) > mujoco.mjMAXVAL:
-            unstable |= (np.abs(buffers[0]) > mujoco.mjMAXVAL).any(axis=(1, 2))
+        unstable |= (np.abs(buffers[0]) > mujoco.mjMAXVAL).any(axis=(1, 2))
         end = after[:, -1]
         if unstable.any():
             end = np.where(unstable[:, None], before, end)

@@ -1,0 +1,113 @@
+"""Control steps per second of the MuJoCo problems, beside bare `mujoco.rollout` on the same model.
+
+python benchmarks/vector_environments.py                    every robot, 1 and 2 threads
+python benchmarks/vector_environments.py --robot arm --num 50
+
+Both sides are measured in turns, and the best of several rounds counts: other programs can only
+make a round slower. On a machine that never rests, `--clock cpu` counts processor time instead;
+with several threads it cannot see that one of them waits. Episodes that end are reset, as in
+training; the bare side simulates on from the same start, and neither observes nor rewards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from selfpaced.environments.ant_gate import AntGate
+from selfpaced.environments.ball_catching import BallCatching
+from selfpaced.environments.host import HostEnvironment
+from selfpaced.environments.mujoco_library import require_mujoco
+
+require_mujoco()
+from mujoco.rollout import Rollout  # noqa: E402 (MuJoCo is imported by us first)
+
+ROBOTS: dict[str, Callable[[], HostEnvironment]] = {"arm": BallCatching, "ant": AntGate}
+
+
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+Clock = Callable[[], float]
+
+
+def environment_round(vector, actions, clock: Clock) -> float:
+    """Seconds for all steps, resets included."""
+    vector.reset(seed=0)
+    start = clock()
+    for action in actions:
+        _, _, terminated, truncated, _ = vector.step(action)
+        ended = terminated | truncated
+        if ended.any():
+            vector.reset(options={"reset_mask": ended})
+    return clock() - start
+
+
+def bare_round(vector, num_steps: int, num_threads: int, clock: Clock) -> float:
+    """Seconds for as many calls of MuJoCo's own function, each from the state of the last."""
+    import mujoco
+
+    vector.reset(seed=0)
+    simulations = vector.simulations
+    num, frame_skip, model = vector.num_envs, simulations.frame_skip, simulations.model
+    states = simulations.states.copy()
+    after = np.zeros((num, frame_skip, states.shape[1]))
+    sensors = np.zeros((num, frame_skip, model.nsensordata))
+    # hold still: an arm at its desired position, an ant without torque
+    controls = np.zeros((num, frame_skip, model.nu))
+    if isinstance(vector.environment, BallCatching):
+        controls[:] = states[:, None, simulations.qpos][..., : model.nu]
+    threads = num_threads if num_threads > 1 else 0
+    data = [mujoco.MjData(model) for _ in range(max(threads, 1))]
+    with Rollout(nthread=threads) as pool:
+        start = clock()
+        for _ in range(num_steps):
+            pool.rollout(
+                [model] * num,
+                data,
+                states,
+                controls,
+                nstep=frame_skip,
+                state=after,
+                sensordata=sensors,
+                skip_checks=True,
+            )
+            states[:] = after[:, -1]
+        return clock() - start
+
+
+def measure(
+    robot: str, num: int, num_threads: int, num_steps: int, rounds: int, clock: Clock
+) -> str:
+    vector = ROBOTS[robot]().make(num, num_threads)
+    size = len(vector.environment.action_low)
+    actions = 0.3 * np.random.default_rng(0).standard_normal((num_steps, num, size))
+    ours, bare = [], []
+    for _ in range(rounds):
+        ours.append(environment_round(vector, actions, clock))
+        bare.append(bare_round(vector, num_steps, num_threads, clock))
+    vector.close()
+    speeds = [num * num_steps / min(seconds) for seconds in (ours, bare)]
+    share = speeds[0] / speeds[1]
+    return f"{robot:5} {num:5} {num_threads:8} {speeds[0]:13,.0f} {speeds[1]:13,.0f} {share:7.0%}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--robot", choices=sorted(ROBOTS), nargs="*", default=sorted(ROBOTS))
+    parser.add_argument("--num", type=int, default=50)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
+    arguments = parser.parse_args()
+    print("robot   num  threads  environment          bare   share")
+    for robot in arguments.robot:
+        for num_threads in arguments.threads:
+            settings = arguments.num, num_threads, arguments.steps, arguments.rounds
+            print(measure(robot, *settings, CLOCKS[arguments.clock]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
