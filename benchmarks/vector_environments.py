@@ -6,7 +6,8 @@ python benchmarks/vector_environments.py --robot arm --num 50
 Both sides are measured in turns, and the best of several rounds counts: other programs can only
 make a round slower. On a machine that never rests, `--clock cpu` counts processor time instead;
 with several threads it cannot see that one of them waits. Episodes that end are reset, as in
-training; the bare side simulates on from the same start, and neither observes nor rewards.
+training; the bare side simulates the very same states and controls again, and neither observes nor
+rewards.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ from selfpaced.environments.host import HostEnvironment
 from selfpaced.environments.mujoco_library import require_mujoco
 
 require_mujoco()
-from mujoco.rollout import Rollout  # noqa: E402 (MuJoCo is imported by us first)
+import mujoco  # noqa: E402 (imported by us first)
+from mujoco.rollout import Rollout  # noqa: E402
 
 ROBOTS: dict[str, Callable[[], HostEnvironment]] = {"arm": BallCatching, "ant": AntGate}
-
-
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 Clock = Callable[[], float]
 
@@ -44,36 +44,43 @@ def environment_round(vector, actions, clock: Clock) -> float:
     return clock() - start
 
 
-def bare_round(vector, num_steps: int, num_threads: int, clock: Clock) -> float:
-    """Seconds for as many calls of MuJoCo's own function, each from the state of the last."""
-    import mujoco
+def recorded_round(vector, actions) -> list[tuple]:
+    """States and controls of every call that the environments make; standing still is cheaper."""
+    simulations, calls = vector.simulations, []
+    rollout = simulations._rollout
 
-    vector.reset(seed=0)
+    def record(states, controls, *outputs):
+        calls.append((states.copy(), controls.copy()))
+        rollout(states, controls, *outputs)
+
+    simulations._rollout = record
+    environment_round(vector, actions, time.perf_counter)
+    simulations._rollout = rollout
+    return calls
+
+
+def bare_round(vector, calls: list[tuple], num_threads: int, clock: Clock) -> float:
+    """Seconds for the same calls of MuJoCo's own function."""
     simulations = vector.simulations
     num, frame_skip, model = vector.num_envs, simulations.frame_skip, simulations.model
-    states = simulations.states.copy()
-    after = np.zeros((num, frame_skip, states.shape[1]))
+    after = np.zeros((num, frame_skip, simulations.states.shape[1]))
     sensors = np.zeros((num, frame_skip, model.nsensordata))
-    # hold still: an arm at its desired position, an ant without torque
-    controls = np.zeros((num, frame_skip, model.nu))
-    if isinstance(vector.environment, BallCatching):
-        controls[:] = states[:, None, simulations.qpos][..., : model.nu]
     threads = num_threads if num_threads > 1 else 0
     data = [mujoco.MjData(model) for _ in range(max(threads, 1))]
     with Rollout(nthread=threads) as pool:
         start = clock()
-        for _ in range(num_steps):
+        for states, controls in calls:
             pool.rollout(
                 [model] * num,
                 data,
                 states,
                 controls,
+                control_spec=simulations._control_spec,
                 nstep=frame_skip,
                 state=after,
                 sensordata=sensors,
                 skip_checks=True,
             )
-            states[:] = after[:, -1]
         return clock() - start
 
 
@@ -83,10 +90,11 @@ def measure(
     vector = ROBOTS[robot]().make(num, num_threads)
     size = len(vector.environment.action_low)
     actions = 0.3 * np.random.default_rng(0).standard_normal((num_steps, num, size))
+    calls = recorded_round(vector, actions)
     ours, bare = [], []
     for _ in range(rounds):
         ours.append(environment_round(vector, actions, clock))
-        bare.append(bare_round(vector, num_steps, num_threads, clock))
+        bare.append(bare_round(vector, calls, num_threads, clock))
     vector.close()
     speeds = [num * num_steps / min(seconds) for seconds in (ours, bare)]
     share = speeds[0] / speeds[1]
