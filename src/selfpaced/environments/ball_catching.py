@@ -10,8 +10,8 @@ D3  the direction that it is compared with is not the normal of the net but the 
     net's rotation matrix (`normal="released"`, the default, so that returns can be compared with
     the published ones); `normal="axis"` is the normal, which is the third column,
 D4  only a contact of the ball with the net itself is a catch; with the palm or the arm it is not,
-D5  joints have no friction, where the published model had 0.001 N·m: that changed none of 4000
-    catches, and a simulation without it is half as fast again,
+D5  joints have no friction, where the published model had 0.001 N·m: in none of 4000 episodes did
+    that decide whether the ball was caught, and the simulation is half as fast again without it,
 D6  the training loop limits actions to the box, in evaluations too, where the published
     experiments applied and charged raw ones; three standard deviations of a new policy fit in.
 """
