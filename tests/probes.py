@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,6 +68,61 @@ class Probe:
 
     def observe(self, state):
         return jnp.stack([state.cue, 0.1 * state.time])
+
+
+@dataclass(frozen=True)
+class HostProbe(Probe):
+    """The same outside JAX; `cue` is the context plus what the seed adds."""
+
+    saves: bool = True
+    noise: float = 0.0
+    max_side_by_side: int = 1000
+
+    def make(self, num_envs, num_threads=1):
+        return (ProbeWorlds if self.saves else ForgetfulProbeWorlds)(self, num_envs)
+
+
+class ForgetfulProbeWorlds(gymnasium.vector.VectorEnv):
+    """Worlds that cannot be saved."""
+
+    def __init__(self, probe, num):
+        self.probe, self.num_envs = probe, num
+        self.cue, self.time, self.ended = np.zeros(num), np.zeros(num, int), np.zeros(num, bool)
+
+    def observe(self):
+        return np.stack([self.cue, 0.1 * self.time], axis=1).astype(np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        for row in np.flatnonzero(options.get("reset_mask", np.ones(self.num_envs, bool))):
+            wobble = self.probe.noise * np.random.default_rng(seed[row]).normal()
+            self.cue[row] = options["context"][row, 0] + wobble
+            self.time[row], self.ended[row] = 0, False
+        return self.observe(), {}
+
+    def step(self, actions):
+        alive = ~self.ended
+        self.time += alive
+        over = self.time >= self.probe.length
+        reward = {
+            "one": np.ones(self.num_envs),
+            "cue": self.cue,
+            "action": -((actions[:, 0] - self.cue) ** 2),
+            "last": over.astype(float),
+        }[self.probe.reward]
+        self.ended = over
+        by_itself = np.full(self.num_envs, self.probe.ends_by == "itself")
+        info = {"success": over & (self.cue > 0)}
+        return self.observe(), reward * alive, over & by_itself, over & ~by_itself, info
+
+
+class ProbeWorlds(ForgetfulProbeWorlds):
+    def get_state(self):
+        return {"cue": self.cue.copy(), "time": self.time.copy(), "ended": self.ended.copy()}
+
+    def set_state(self, state):
+        self.cue, self.time, self.ended = (
+            np.array(state[name]) for name in ("cue", "time", "ended")
+        )
 
 
 def probe_problem(probe: Probe) -> Problem:

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -18,7 +18,6 @@ from selfpaced.experiment import Experiment
 from selfpaced.learners import LEARNERS
 from selfpaced.presets import (
     NUM_SEEDS,
-    default_learner,
     neurips2020,
     require_use,
     with_preset_files,
@@ -28,7 +27,7 @@ from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 from selfpaced.reproduce_command import reproduce_command
 from selfpaced.run import resume, run
-from selfpaced.run_folder import RunFolder
+from selfpaced.run_folder import RunFolder, folder_name
 from selfpaced.search_command import search_command
 from selfpaced.settings import require_positive
 from selfpaced.teachers import TEACHERS
@@ -82,9 +81,8 @@ class TrainOptions:
 def train_command(arguments: list[str]) -> None:
     """Train a learner with a teacher on a problem, several seeds at once."""
     options, experiment = parse_train(arguments)
-    learner = options.learner or default_learner(options.teacher)
-    names = f"{options.problem}-{options.teacher}-{learner}".replace(":", "-")
-    out = options.out or Path("runs") / names
+    names = (experiment.problem, experiment.teacher_name, experiment.learner_name)
+    out = options.out or Path("runs") / folder_name(*names)
     console = Console()
     folder = run(experiment, out, options.workers, options.overwrite, Progress(console))
     _show_outcome(console, folder)
@@ -109,8 +107,7 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
             ("budget", tyro.conf.OmitArgPrefixes[_Budget], _Budget.of(preset)),
             *(
                 (f"{role}_settings", _flags_of(settings, role), settings)
-                for role, settings in (("teacher", preset.teacher), ("learner", preset.learner))
-                if dataclasses.fields(settings)  # type: ignore[arg-type]
+                for role, settings in _settings_of(preset).items()
             ),
         ],
         frozen=True,
@@ -121,8 +118,7 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
     options = parsed.run
     experiment = dataclasses.replace(
         preset,
-        teacher=getattr(parsed, "teacher_settings", preset.teacher),
-        learner=getattr(parsed, "learner_settings", preset.learner),
+        **{role: getattr(parsed, f"{role}_settings") for role in _settings_of(preset)},
         seeds=tuple(range(options.first_seed, options.first_seed + options.seeds)),
         **dataclasses.asdict(parsed.budget),
     )
@@ -143,11 +139,21 @@ class _Budget:
     """iterations between evaluations on the target"""
     evaluation_episodes: int
     """episodes of each evaluation and seed"""
+    initial_policy: Literal["random", "hold"]
+    """as the learner draws it, or first taught to hold still (robots only)"""
 
     @classmethod
     def of(cls, experiment: Experiment) -> _Budget:
         names = (field.name for field in dataclasses.fields(cls))
         return cls(**{name: getattr(experiment, name) for name in names})
+
+
+def _settings_of(preset: Experiment) -> dict[str, Any]:
+    """Whatever has settings that flags can change."""
+    found: dict[str, Any] = {"teacher": preset.teacher, "learner": preset.learner}
+    if preset.is_hosted:
+        found["environment"] = preset.resolve_problem().environment
+    return {role: settings for role, settings in found.items() if dataclasses.fields(settings)}
 
 
 def _flags_of(settings: Any, role: str) -> Any:

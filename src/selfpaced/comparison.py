@@ -20,7 +20,7 @@ from selfpaced.experiment import Experiment
 from selfpaced.presets import neurips2020, with_preset_files
 from selfpaced.records import Array
 from selfpaced.run import InterruptedRunError, Listener, resume, run
-from selfpaced.run_folder import RunFolder
+from selfpaced.run_folder import RunFolder, folder_name
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import read_notes
 
@@ -95,8 +95,8 @@ def plan_cells(
         experiment = with_preset_files(experiment, presets)
         if iterations is not None:
             experiment = dataclasses.replace(experiment, iterations=iterations)
-        path = out / f"{teacher}-{learner}".replace(":", "-")
-        cells.append(Cell(teacher, learner, experiment, path))
+        path = out / folder_name(experiment.teacher_name, learner)
+        cells.append(Cell(experiment.teacher_name, learner, experiment, path))
     return cells
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners import LEARNERS, EpisodicPolicy
 from selfpaced.learners.base import Learner
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.settings import SelfpacedError, require, require_choice, require_positive
 from selfpaced.teachers import SPRL, TEACHERS
 from selfpaced.teachers.base import Teacher
+from selfpaced.training.host import HostTraining, InitialPolicy
 from selfpaced.training.iteration import Training
 from selfpaced.training.sprl import EpisodicTraining
 
@@ -30,6 +33,9 @@ class Experiment:
     num_environments: int = 1  # per seed
     evaluate_every: int = 5  # iterations
     evaluation_episodes: int = 50
+    initial_policy: InitialPolicy = "random"  # or first taught to hold still
+    environment: Any = None  # other settings than the problem's own
+    variant: str = ""  # tells it from others with the same teacher, as the paper's asterisk does
 
     def __post_init__(self) -> None:
         require_choice("problem", self.problem, PROBLEMS)
@@ -53,6 +59,20 @@ class Experiment:
             f"({self.num_environments}), got {self.steps_per_iteration}",
         )
 
+        require_choice("initial_policy", self.initial_policy, ("random", "hold"))
+        require(
+            self.is_hosted or self.initial_policy == "random",
+            f"holding still is for robots; initial_policy must be random with {self.problem}",
+        )
+        own = PROBLEMS[self.problem].environment
+        require(
+            self.environment is None or type(self.environment) is type(own),
+            f"environment wants settings of {type(own).__name__}, got {self.environment!r}",
+        )
+        require(
+            not (self.is_hosted and isinstance(self.teacher, SPRL)),
+            f"SPRL runs on problems simulated in JAX, {self.problem} is not one",
+        )
         require(
             isinstance(self.teacher, SPRL) == isinstance(self.learner, EpisodicPolicy),
             "SPRL improves policy and contexts together: teacher sprl and learner episodic go "
@@ -70,24 +90,45 @@ class Experiment:
         """Steps of all seeds together."""
         return self.iterations * self.steps_per_iteration * len(self.seeds)
 
+    @property
+    def is_hosted(self) -> bool:
+        """Whether the environment is simulated outside JAX."""
+        return isinstance(PROBLEMS[self.problem].environment, HostEnvironment)
+
+    @property
+    def teacher_name(self) -> str:
+        """The teacher and, if this is a variant, its mark."""
+        return name_of(self.teacher, TEACHERS) + self.variant
+
+    @property
+    def learner_name(self) -> str:
+        """The learner."""
+        return name_of(self.learner, LEARNERS)
+
+    def resolve_problem(self) -> Problem:
+        """The problem, with the settings of this experiment."""
+        problem = PROBLEMS[self.problem]
+        if self.environment is None:
+            return problem
+        return dataclasses.replace(problem, environment=self.environment)
+
     def training(self, seeds: tuple[int, ...]) -> Training:
         """The work on some of the seeds."""
+        budget = (self.steps_per_iteration, self.num_environments)
+        work = (self.resolve_problem(), self.teacher, self.learner, seeds, *budget)
         # the same face: nobody else has to know which it is
         kind: Any = EpisodicTraining if isinstance(self.teacher, SPRL) else Training
-        return kind(
-            PROBLEMS[self.problem],
-            self.teacher,
-            self.learner,
-            seeds,
-            self.steps_per_iteration,
-            self.num_environments,
-        )
+        if self.is_hosted:
+            kind = partial(HostTraining, initial_policy=self.initial_policy)
+        return kind(*work)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as in `experiment.json`."""
         plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain["teacher"] = _to_dict(self.teacher, TEACHERS)
         plain["learner"] = _to_dict(self.learner, LEARNERS)
+        if self.environment is not None:
+            plain["environment"] = dataclasses.asdict(self.environment)
         return plain
 
     @classmethod
@@ -98,6 +139,10 @@ class Experiment:
             settings["teacher"] = _from_dict("teacher", plain["teacher"], TEACHERS)
             settings["learner"] = _from_dict("learner", plain["learner"], LEARNERS)
             settings["seeds"] = tuple(plain["seeds"])
+            if plain.get("environment") is not None:
+                require_choice("problem", plain["problem"], PROBLEMS)
+                kind = type(PROBLEMS[plain["problem"]].environment)
+                settings["environment"] = kind(**plain["environment"])
             return cls(**settings)
         except (KeyError, TypeError) as error:
             raise SelfpacedError(f"this does not describe an experiment: {error}") from error

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from selfpaced.experiment import Experiment, find_class, name_of
+from selfpaced.experiment import Experiment, find_class
 from selfpaced.learners import LEARNERS, PPO, SAC, TRPO
 from selfpaced.problems import PROBLEMS
 from selfpaced.settings import require, require_choice
@@ -16,7 +16,7 @@ from selfpaced.teachers import ALPGMM, SPDL, SPRL, TEACHERS, GoalGAN
 
 NUM_SEEDS = 20  # of every experiment in the paper
 
-# Appendix B and C.1 of the paper; what it leaves out is as in its experiments.
+# Appendix B and C of the paper; what it leaves out is as in its experiments.
 _POINT_MASS_LEARNERS: dict[str, Any] = {
     "ppo": PPO(
         hidden=(21,),
@@ -29,10 +29,76 @@ _POINT_MASS_LEARNERS: dict[str, Any] = {
     "trpo": TRPO(hidden=(21,), max_kl=0.004, gae_lambda=0.99, value_learning_rate=0.23921693516),
     "sac": SAC(hidden=(21,), buffer_size=10_000, learning_starts=500, batch_size=64),
 }
-_ITERATIONS = {"ppo": 1000, "trpo": 1000, "sac": 400}
+_LEARNERS: dict[str, dict[str, Any]] = {
+    "point-mass-3d": _POINT_MASS_LEARNERS,
+    "point-mass-2d": _POINT_MASS_LEARNERS,
+    "ball-catching": {
+        "ppo": PPO(
+            hidden=(64, 64, 64),
+            num_epochs=10,
+            num_minibatches=25,
+            gae_lambda=0.95,
+            value_coefficient=1.0,
+            max_gradient_norm=None,
+        ),
+        "trpo": TRPO(hidden=(64, 64, 64), max_kl=0.01, gae_lambda=0.95, value_learning_rate=3e-4),
+        "sac": SAC(hidden=(64, 64, 64), buffer_size=100_000, learning_starts=1000, batch_size=512),
+    },
+    # with the 4 epochs of 4 minibatches that the paper leaves as they are, MuJoCo's ant hardly
+    # learns to walk
+    "ant-gate": {"ppo": PPO(hidden=(64, 64), num_epochs=8, num_minibatches=32)},
+}
 
-_STD_LOWER_BOUND = {"point-mass-3d": (0.2, 0.1875, 0.1), "point-mass-2d": (0.2, 0.1875)}
-_SPDL = {"trpo": (70, 1.6), "ppo": (10, 1.4), "sac": (50, 1.2)}  # N_alpha, zeta
+# How long: iterations differ between learners, everything else between problems.
+_ITERATIONS = {
+    ("point-mass-3d", "sac"): 400,
+    ("point-mass-2d", "sac"): 400,
+    ("ball-catching", None): 500,
+    ("ant-gate", None): 400,
+}
+_BUDGETS: dict[str, dict[str, Any]] = {
+    "ball-catching": {
+        "steps_per_iteration": 5000,
+        "num_environments": 10,  # side by side is faster than the paper's one after the other
+        "evaluate_every": 10,
+        "evaluation_episodes": 200,
+        "initial_policy": "hold",
+    },
+    "ant-gate": {
+        "steps_per_iteration": 81_920,
+        "num_environments": 40,
+        "evaluate_every": 20,
+        "evaluation_episodes": 50,
+    },
+}
+
+_POINT_MASS_SPDL = {  # N_alpha, zeta
+    "trpo": {"alpha_offset": 70, "zeta": 1.6},
+    "ppo": {"alpha_offset": 10, "zeta": 1.4},
+    "sac": {"alpha_offset": 50, "zeta": 1.2},
+}
+_SPDL: dict[str, dict[str, dict[str, Any]]] = {
+    "point-mass-3d": _POINT_MASS_SPDL,
+    "point-mass-2d": _POINT_MASS_SPDL,
+    "ball-catching": {
+        "trpo": {"alpha_offset": 70, "zeta": 0.4},
+        "ppo": {"alpha_offset": 50, "zeta": 0.45},
+        "sac": {"alpha_offset": 60, "zeta": 0.6},
+    },
+    "ball-catching*": {
+        "trpo": {"alpha_offset": 0, "zeta": 0.425},
+        "ppo": {"alpha_offset": 0, "zeta": 0.45},
+        "sac": {"alpha_offset": 0, "zeta": 0.6},
+    },
+    "ant-gate": {"ppo": {"alpha_offset": 15, "zeta": 0.4}},
+}
+_SPDL_OF_PROBLEM: dict[str, dict[str, Any]] = {
+    "point-mass-3d": {"std_lower_bound": (0.2, 0.1875, 0.1)},
+    "point-mass-2d": {"std_lower_bound": (0.2, 0.1875)},
+    "ball-catching": {"window": 100, "start": "target"},
+    "ball-catching*": {"window": 100, "start": "initial"},
+    "ant-gate": {"std_lower_bound": (1.0, 0.5), "kl_threshold": 11_000.0, "update_offset": 40},
+}
 _SPRL = {"point-mass-3d": 2.0, "point-mass-2d": 1.5}  # zeta
 _ALP_GMM = {  # p_RAND, n_ROLLOUT, s_BUFFER
     ("point-mass-3d", "trpo"): (0.1, 100, 1000),
@@ -41,6 +107,10 @@ _ALP_GMM = {  # p_RAND, n_ROLLOUT, s_BUFFER
     ("point-mass-2d", "trpo"): (0.3, 100, 500),
     ("point-mass-2d", "ppo"): (0.2, 100, 500),
     ("point-mass-2d", "sac"): (0.2, 200, 1000),
+    ("ball-catching", "trpo"): (0.2, 200, 2000),
+    ("ball-catching", "ppo"): (0.3, 200, 2000),
+    ("ball-catching", "sac"): (0.3, 200, 1000),
+    ("ant-gate", "ppo"): (0.1, 50, 500),
 }
 _GOAL_GAN = {  # delta_NOISE, n_ROLLOUT, p_SUCCESS
     ("point-mass-3d", "trpo"): (0.05, 200, 0.2),
@@ -49,7 +119,14 @@ _GOAL_GAN = {  # delta_NOISE, n_ROLLOUT, p_SUCCESS
     ("point-mass-2d", "trpo"): (0.1, 200, 0.2),
     ("point-mass-2d", "ppo"): (0.1, 200, 0.3),
     ("point-mass-2d", "sac"): (0.025, 50, 0.2),
+    ("ball-catching", "trpo"): (0.1, 200, 0.3),
+    ("ball-catching", "ppo"): (0.1, 200, 0.3),
+    ("ball-catching", "sac"): (0.1, 200, 0.3),
+    ("ant-gate", "ppo"): (0.05, 125, 0.2),
 }
+# Table 1: what an asterisk stands for. Without it SPDL and GoalGAN know no easy contexts to begin
+# with, and every policy begins by holding still.
+_STARRED = {"ball-catching": ("spdl", "goal-gan", "default")}
 
 
 def neurips2020(
@@ -58,17 +135,28 @@ def neurips2020(
     learner: str | None = None,
     seeds: tuple[int, ...] = tuple(range(1, NUM_SEEDS + 1)),
 ) -> Experiment:
-    """The paper's experiment; what the paper did not try gets the class defaults."""
+    """The paper's experiment; what the paper did not try gets the class defaults.
+
+    A teacher with an asterisk (or `-star`) is the paper's variant of that name.
+    """
     require_choice("problem", problem, PROBLEMS)
+    teacher, variant = _split_variant(problem, teacher)
     teacher_class = find_class("teacher", teacher, TEACHERS)
     learner = learner or default_learner(teacher)
     learner_class = find_class("learner", learner, LEARNERS)
+    budget = _BUDGETS.get(problem, {})
+    if learner == "sac":
+        budget = budget | {"num_environments": 1}  # it learns after every step
+    if (teacher, variant) == ("default", "*"):
+        budget = budget | {"initial_policy": "random"}
     return Experiment(
         problem=problem,
-        teacher=_teachers(problem, learner).get(teacher) or teacher_class(),
-        learner=_POINT_MASS_LEARNERS.get(learner) or learner_class(),
+        teacher=_teachers(problem, variant, learner).get(teacher) or teacher_class(),
+        learner=_LEARNERS.get(problem, {}).get(learner) or learner_class(),
         seeds=seeds,
-        iterations=_ITERATIONS.get(learner, 1000),
+        iterations=_ITERATIONS.get((problem, learner)) or _ITERATIONS.get((problem, None), 1000),
+        variant=variant,
+        **budget,
     )
 
 
@@ -99,26 +187,34 @@ def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
 
 
 def _kind(experiment: Experiment) -> tuple[str, str, str]:
-    return (
-        experiment.problem,
-        name_of(experiment.teacher, TEACHERS),
-        name_of(experiment.learner, LEARNERS),
-    )
+    return experiment.problem, experiment.teacher_name, experiment.learner_name
 
 
-def _teachers(problem: str, learner: str) -> dict[str, Any]:
+def _split_variant(problem: str, teacher: str) -> tuple[str, str]:
+    """The teacher's own name, and the asterisk if there is one."""
+    plain = teacher.removesuffix("*").removesuffix("-star")
+    if plain == teacher:
+        return teacher, ""
+    starred = _STARRED.get(problem, ())
+    have = ", ".join(f"{name}*" for name in starred) or "none"
+    require(plain in starred, f"{problem} has these starred teachers: {have}; got {teacher}")
+    return plain, "*"
+
+
+def _teachers(problem: str, variant: str, learner: str) -> dict[str, Any]:
     """The paper's settings of every teacher for one problem and learner, where it has any."""
-    bound = _STD_LOWER_BOUND[problem]
     found: dict[str, Any] = {}
-    if learner in _SPDL:
-        alpha_offset, zeta = _SPDL[learner]
-        found["spdl"] = SPDL(zeta=zeta, alpha_offset=alpha_offset, std_lower_bound=bound)
+    settings = _SPDL_OF_PROBLEM.get(problem + variant, {})
+    if learner in _SPDL.get(problem + variant, {}):
+        found["spdl"] = SPDL(**_SPDL[problem + variant][learner], **settings)
     if (problem, learner) in _ALP_GMM:
         p_random, num_rollouts, buffer_size = _ALP_GMM[problem, learner]
         found["alp-gmm"] = ALPGMM(p_random, num_rollouts, buffer_size)
     if (problem, learner) in _GOAL_GAN:
         noise_level, num_rollouts, p_success = _GOAL_GAN[problem, learner]
-        found["goal-gan"] = GoalGAN(noise_level, num_rollouts, p_success)
-    if learner == "episodic":
+        pretrain = problem not in _STARRED or variant == "*"
+        found["goal-gan"] = GoalGAN(noise_level, num_rollouts, p_success, pretrain=pretrain)
+    if learner == "episodic" and problem in _SPRL:
+        bound = settings["std_lower_bound"]
         found["sprl"] = SPRL(zeta=_SPRL[problem], std_lower_bound=bound)
     return found

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.environments.base import Environment, Spec
+from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
+from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
+from selfpaced.environments.base import Spec
 from selfpaced.environments.point_mass import PointMass
 
 
@@ -15,7 +18,7 @@ class Problem:
 
     name: str
     summary: str
-    environment: Environment
+    environment: Any  # an Environment, or a HostEnvironment
     contexts: ContextSpace
     discount: float
 
@@ -59,4 +62,21 @@ POINT_MASS_2D = Problem(
     discount=0.95,
 )
 
-PROBLEMS = {problem.name: problem for problem in (POINT_MASS_3D, POINT_MASS_2D)}
+BALL_CATCHING = Problem(
+    name="ball-catching",
+    summary="a robot arm catches a ball; context: where the ball passes, and from how far (MuJoCo)",
+    environment=BallCatching(),
+    contexts=BALL_CATCHING_CONTEXTS,
+    discount=0.995,
+)
+ANT_GATE = Problem(
+    name="ant-gate",
+    summary="a four-legged ant walks through a gate; context: gate position and width (MuJoCo)",
+    environment=AntGate(),
+    contexts=ANT_GATE_CONTEXTS,
+    discount=0.995,
+)
+
+PROBLEMS = {
+    problem.name: problem for problem in (POINT_MASS_3D, POINT_MASS_2D, BALL_CATCHING, ANT_GATE)
+}

@@ -153,14 +153,14 @@ def _alone(folder: RunFolder) -> Iterator[None]:
 @contextmanager
 def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
     """The processes; however this ends, they are asked to save and leave, and waited for."""
-    processes, cores = [], _cores()
+    processes, blocks = [], folder.blocks()
+    shares = share_cores(_cores(), len(blocks), folder.experiment().is_hosted)
     with ExitStack() as logs:
         try:
-            for block in range(len(folder.blocks())):
+            for block, cores in enumerate(shares):
                 path = folder.path / "checkpoints" / f"block-{block}.log"
                 log = logs.enter_context(open(path, "w"))
-                core = cores[block % len(cores)]
-                processes.append(_start_worker(folder, block, core, log))
+                processes.append(_start_worker(folder, block, cores, log))
             yield processes
         finally:
             for process in processes:
@@ -169,8 +169,21 @@ def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
                 _wait(process)
 
 
-def _start_worker(folder: RunFolder, block: int, core: int, log: IO[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), str(core)]
+def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:
+    """The cores of every block: one each, and with a simulator also those left over.
+
+    Compiled blocks are fastest on one core; threads that simulate can use more.
+    """
+    if not is_hosted or num_blocks >= len(cores):
+        return [[cores[block % len(cores)]] for block in range(num_blocks)]
+    return [cores[block::num_blocks] for block in range(num_blocks)]
+
+
+def _start_worker(
+    folder: RunFolder, block: int, cores: list[int], log: IO[str]
+) -> subprocess.Popen[str]:
+    where = ",".join(map(str, cores))
+    command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), where]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

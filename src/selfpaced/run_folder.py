@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from selfpaced.checkpoint import history_columns
-from selfpaced.experiment import Experiment, name_of
+from selfpaced.experiment import Experiment
 from selfpaced.history import join
-from selfpaced.learners import LEARNERS
 from selfpaced.problems import PROBLEMS
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require
@@ -40,7 +39,6 @@ from selfpaced.storage import (
     write_csv,
     write_json,
 )
-from selfpaced.teachers import TEACHERS
 
 
 @dataclass(frozen=True)
@@ -187,6 +185,11 @@ class RunFolder:
         return restore_leaves("learner", template, arrays)
 
 
+def folder_name(*names: str) -> str:
+    """A name for a folder that shells and file systems do not stumble over."""
+    return "-".join(names).replace(":", "-").replace("*", "-star")
+
+
 def _describe_contexts(experiment: Experiment) -> dict[str, Any]:
     """For readers that do not know our problems by name."""
     contexts = PROBLEMS[experiment.problem].contexts
@@ -202,8 +205,9 @@ def _describe_contexts(experiment: Experiment) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("selfpaced", "jax", "jaxlib", "optax", "numpy", "scipy")
-    versions = {package: importlib.metadata.version(package) for package in packages}
+    packages = ("selfpaced", "jax", "jaxlib", "optax", "numpy", "scipy", "mujoco")
+    installed = {found.name for found in importlib.metadata.distributions()}
+    versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
     return versions | {"python": platform.python_version(), "machine": platform.platform()}
 
 
@@ -251,8 +255,8 @@ def _summary(experiment: Experiment, columns: dict[str, Array], iterations: int)
 
     return {
         "problem": experiment.problem,
-        "teacher": name_of(experiment.teacher, TEACHERS),
-        "learner": name_of(experiment.learner, LEARNERS),
+        "teacher": experiment.teacher_name,
+        "learner": experiment.learner_name,
         "seeds": experiment.seeds,
         "iterations": iterations,
         "finished": iterations == experiment.iterations,

@@ -1,4 +1,4 @@
-"""The process that trains one block of seeds on one core: `python -m selfpaced.worker`.
+"""The process that trains one block of seeds on its cores: `python -m selfpaced.worker`.
 
 It reads the experiment from the run folder, tells its parent how it goes in lines of JSON, and
 keeps a checkpoint from which it continues exactly where it stopped.
@@ -30,10 +30,10 @@ SECONDS_BETWEEN_REPORTS = 0.2
 
 
 def main() -> None:
-    """Train block number `argv[2]` of the run folder `argv[1]` on core `argv[3]`."""
-    folder, block, core = RunFolder(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+    """Train block number `argv[2]` of the run folder `argv[1]` on the cores `argv[3]`."""
+    folder, block = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
+        os.sched_setaffinity(0, set(map(int, sys.argv[3].split(","))))
     parent = Parent()
     try:
         Block(folder, block, parent).run()
@@ -76,6 +76,7 @@ class Block:
         self.path = folder.checkpoint_path(block)
         self.training: Training = self.experiment.training(self.seeds)
         self.evaluated: dict[str, float] = {}
+        self.has_warned = False
 
     def run(self) -> None:
         """Train, and keep checkpoints on the way."""
@@ -119,7 +120,17 @@ class Block:
             "time/teacher_seconds": checkpoint.teacher_seconds,
         }
         checkpoint.history.record_iteration(checkpoint.iteration, [row | timing for row in rows])
+        self._warn_of_instability(checkpoint.iteration, rows)
         return contexts, rows
+
+    def _warn_of_instability(self, iteration: int, rows: list[Metrics]) -> None:
+        """Say it once; how often it happens is in the metrics."""
+        unstable = [row.get("train/unstable", 0) for row in rows]
+        if any(unstable) and not self.has_warned:
+            self.has_warned = True
+            text = "a simulation became unstable: its episode was ended (metrics: train/unstable)"
+            num = sum(count > 0 for count in unstable)
+            self.parent.tell({"advice": text, "iteration": iteration, "num_seeds": num})
 
     def _evaluate(self, checkpoint: Checkpoint) -> None:
         """Try the policy on the target, and keep what the next iteration will train on."""

@@ -12,7 +12,12 @@ import gymnasium
 GYMNASIUM_IDS = {
     "selfpaced/PointMass3D-v0": "point-mass-3d",
     "selfpaced/PointMass2D-v0": "point-mass-2d",
+    "selfpaced/BallCatching-v0": "ball-catching",
+    "selfpaced/AntGate-v0": "ant-gate",
 }
+_JAX_FACE = "selfpaced.environments.gymnasium_face:GymnasiumFace"
+_HOST_FACE = "selfpaced.environments.host_face:HostFace"
+_HOSTED = ("ball-catching", "ant-gate")
 
 
 def register_environments() -> None:
@@ -23,6 +28,6 @@ def register_environments() -> None:
             # wrapper would call a crash in the last step a time-out as well.
             gymnasium.register(
                 id=name,
-                entry_point="selfpaced.environments.gymnasium_face:GymnasiumFace",
+                entry_point=_HOST_FACE if problem in _HOSTED else _JAX_FACE,
                 kwargs={"problem": problem},
             )

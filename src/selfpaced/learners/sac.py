@@ -115,11 +115,13 @@ class SAC:
 
         In both cases the noise says at which quantile: zeros give the median.
         """
+        uniform = state.box[0] + state.box[1] * (2.0 * jax.scipy.stats.norm.cdf(noise) - 1.0)
+        return jnp.where(self._explores(state), uniform, self.policy(noise, state, observation))
+
+    def policy(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
+        """Sample the policy, whether learning has started or not."""
         mean, log_std = _gaussian(apply_layers(state.parameters["policy"], observation))
-        uniform = 2.0 * jax.scipy.stats.norm.cdf(noise) - 1.0
-        chosen = jnp.tanh(mean + jnp.exp(log_std) * noise)
-        action = jnp.where(self._explores(state), uniform, chosen)
-        return state.box[0] + state.box[1] * action
+        return state.box[0] + state.box[1] * jnp.tanh(mean + jnp.exp(log_std) * noise)
 
     def value(self, state: SACState, observation: jax.Array) -> jax.Array:
         """The state value; it counts the entropy of what follows as reward."""

@@ -10,7 +10,8 @@ from selfpaced.run_folder import RunFolder
 def name_run(folder: RunFolder) -> str:
     """Teacher and learner."""
     experiment = folder.experiment()
-    return f"{type(experiment.teacher).__name__} + {type(experiment.learner).__name__}"
+    teacher = type(experiment.teacher).__name__ + experiment.variant
+    return f"{teacher} + {type(experiment.learner).__name__}"
 
 
 def title_run(folder: RunFolder, separator: str = ", ") -> str:

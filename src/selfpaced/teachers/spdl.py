@@ -6,7 +6,8 @@ D2  alpha is zero for the first N_alpha - 1 updates, not N_alpha,
 D3  the lower bound on the standard deviation acts on the Cholesky diagonal inside the optimisation,
     instead of clipping afterwards,
 D4  alpha is never larger than 1e5,
-D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
+D5  the first update uses the episodes of its own iteration only, not those of the offset as well,
+D6  with a `window`, episodes of earlier iterations keep the values that they came with.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class SPDLState(NamedTuple):
     num_iterations: Scalar  # seen so far
     num_updates: Scalar  # of the distribution
     mean_return: Scalar  # of the latest iteration
+    window_context: Array  # [<= window, C] of the latest episodes
+    window_value: Array  # [<= window]
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,10 @@ class SPDL:
     """the target is far while the KL to it is above this"""
     constraint: Literal["old_new", "new_old"] = "old_new"
     """whether max_kl bounds KL(old, new) or KL(new, old) (D1)"""
+    window: int | None = None
+    """an update goes by this many latest episodes (D6); none: by those of its iteration"""
+    start: Literal["initial", "target"] = "initial"
+    """the distribution to begin with"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
@@ -74,17 +81,20 @@ class SPDL:
             f"std_lower_bound wants positive numbers, one per context component, got {bound}",
         )
         require_choice("constraint", self.constraint, ("old_new", "new_old"))
+        require_positive(self, "window", none_allowed=True)
+        require_choice("start", self.start, ("initial", "target"))
 
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
-        """Start from the initial distribution."""
+        """Start from the initial distribution, or from the target."""
+        start = getattr(contexts, self.start)
         bound = self.std_lower_bound
         require(
             bound is None or len(bound) == contexts.size,
             f"std_lower_bound wants a number for each of {', '.join(contexts.names)}, got {bound}",
         )
         return SPDLState(
-            mean=contexts.initial.mean,
-            cholesky=contexts.initial.cholesky,
+            mean=start.mean,
+            cholesky=start.cholesky,
             target_mean=contexts.target.mean,
             target_cholesky=contexts.target.cholesky,
             lower=np.array(contexts.lower),
@@ -92,6 +102,8 @@ class SPDL:
             num_iterations=np.int64(0),
             num_updates=np.int64(0),
             mean_return=np.float64(np.nan),
+            window_context=np.zeros((0, contexts.size)),
+            window_value=np.zeros(0),
         )
 
     def distribution(self, state: SPDLState) -> Gaussian:
@@ -137,16 +149,31 @@ class SPDL:
             num_iterations=num_iterations,
             num_updates=state.num_updates + int(is_time),
             mean_return=np.mean(episodes.discounted_return),
+            **self._remember(state, episodes),
         )
+
+    def _remember(self, state: SPDLState, episodes: Episodes) -> dict[str, Array]:
+        """The latest episodes, as far as a window reaches."""
+        if self.window is None:
+            return {}
+        contexts = np.concatenate([state.window_context, episodes.context])
+        values = np.concatenate([state.window_value, episodes.value])
+        return {
+            "window_context": contexts[-self.window :],
+            "window_value": values[-self.window :],
+        }
 
     def _prepare(self, state: SPDLState, episodes: Episodes) -> Update:
         current, target = self.distribution(state), _target(state)
         kl_to_target = current.kl(target)
+        contexts, values = episodes.context, episodes.value
+        if self.window is not None and episodes.num:
+            contexts, values = state.window_context, state.window_value
         return prepare(
             current,
             target,
-            episodes.context,
-            episodes.value,
+            contexts,
+            values,
             self._alpha(state, kl_to_target),
             self.max_kl,
             self._std_lower_bound(kl_to_target),

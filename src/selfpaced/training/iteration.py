@@ -50,11 +50,14 @@ class Training:
         learner, actors = _init_block(
             self.problem, self.learner, self.num_actors, keys_of_seeds(self.seeds, 0, Purpose.INIT)
         )
-        teachers = (
+        return TrainingState(learner, actors, self.init_teachers())
+
+    def init_teachers(self) -> tuple[Any, ...]:
+        """The teachers' states before the first iteration."""
+        return tuple(
             self.teacher.init(host_stream(seed, 0, Purpose.INIT), self.problem.contexts)
             for seed in self.seeds
         )
-        return TrainingState(learner, actors, tuple(teachers))
 
     def iterate(self, state: TrainingState, iteration: int) -> tuple[TrainingState, list[Metrics]]:
         """One round of Algorithm 1; returns the metrics of every seed."""

@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     UPDATE = 3
     EVALUATE = 4
     REPORT = 5
+    IMITATE = 6
 
 
 def host_stream(seed: int, iteration: int, purpose: Purpose) -> np.random.Generator:

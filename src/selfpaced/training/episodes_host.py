@@ -1,0 +1,120 @@
+"""Whole episodes outside JAX, side by side, nothing is learned from them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from selfpaced.environments.host import HostEnvironment
+from selfpaced.learners.base import Learner
+from selfpaced.problems import Problem
+from selfpaced.records import Array
+from selfpaced.training.evaluation import Evaluation
+from selfpaced.training.rollout_host import (
+    act_block,
+    flag,
+    num_cores,
+    reset_worlds,
+    step_worlds,
+)
+
+
+class HostEpisodes(NamedTuple):
+    """Outcome of every episode, [S, 2, M]: stochastic policy first, then the deterministic one."""
+
+    discounted_return: Array
+    success: Array
+    length: Array
+    path: Array  # [T + 1, S, 2, M, O] observations, the last one repeats; empty if not wanted
+
+    def evaluation(self) -> Evaluation:
+        """What counts."""
+        outcome: Any = (self.discounted_return, self.success, self.length)
+        return Evaluation(*outcome)
+
+
+def run_episodes(
+    problem: Problem,
+    learner: Learner,
+    learner_state: Any,
+    keys: jax.Array,
+    contexts: Array,
+    reset_seeds: Array,
+    keep_path: bool = False,
+) -> HostEpisodes:
+    """One episode per context [S, M, C] with each policy; both meet the same disturbances."""
+    environment = problem.environment
+    assert isinstance(environment, HostEnvironment)
+    num_seeds, num = reset_seeds.shape
+    noise = np.array(_noise(environment.max_episode_steps, num, problem.spec.action_size, keys))
+    at_once = max(environment.max_side_by_side // (2 * num_seeds), 1)
+    parts = [
+        _run_side_by_side(
+            problem,
+            learner,
+            learner_state,
+            noise[:, :, first : first + at_once],
+            contexts[:, first : first + at_once],
+            reset_seeds[:, first : first + at_once],
+            keep_path,
+        )
+        for first in range(0, num, at_once)
+    ]
+    return HostEpisodes(
+        discounted_return=np.concatenate([each.discounted_return for each in parts], axis=2),
+        success=np.concatenate([each.success for each in parts], axis=2),
+        length=np.concatenate([each.length for each in parts], axis=2),
+        path=np.concatenate([each.path for each in parts], axis=3),
+    )
+
+
+def _run_side_by_side(
+    problem: Problem,
+    learner: Learner,
+    learner_state: Any,
+    noise: Array,
+    contexts: Array,
+    reset_seeds: Array,
+    keep_path: bool,
+) -> HostEpisodes:
+    num_seeds, num = reset_seeds.shape
+    shape = (num_seeds, 2, num)
+
+    def both(array: Array) -> Array:
+        """The same for the two policies; they lie side by side as one row of actors."""
+        return np.repeat(array[:, None], 2, axis=1)
+
+    environment: Any = problem.environment
+    worlds = environment.make(num_seeds * 2 * num, num_cores())
+    flat = (num_seeds, 2 * num)
+    seeds = both(reset_seeds).reshape(-1).tolist()
+    observation = reset_worlds(worlds, seeds, both(contexts), np.ones(flat, bool))
+    discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
+    alive, success = np.ones(flat, bool), np.zeros(flat, bool)
+    path = [observation]
+    for step in range(environment.max_episode_steps):
+        boldness = np.array([1.0, 0.0], np.float32)[None, :, None, None]
+        scaled = (both(noise[:, step]) * boldness).reshape(*flat, -1)
+        action = np.asarray(act_block(learner, learner_state, scaled, observation))
+        observation, reward, terminated, truncated, info = step_worlds(problem, worlds, action)
+        discounted_return += np.where(alive, problem.discount**step * reward, 0.0)
+        success = np.where(alive, flag(info, "success", flat), success)  # the last step's
+        length += alive
+        alive &= ~(terminated | truncated)
+        if keep_path:
+            path.append(observation)
+        if not (alive.any() or keep_path):
+            break
+    worlds.close()
+    kept = np.stack(path).reshape(len(path), *shape, -1) if keep_path else np.zeros((0, *shape, 0))
+    return HostEpisodes(
+        discounted_return.reshape(shape), success.reshape(shape), length.reshape(shape), kept
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _noise(num_steps: int, num: int, size: int, keys: jax.Array) -> jax.Array:
+    return jax.vmap(lambda key: jax.random.normal(key, (num_steps, num, size)))(keys)

@@ -1,0 +1,163 @@
+"""Training on environments outside JAX: the same iterations, with a simulator in the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from selfpaced.environments.base import Spec
+from selfpaced.environments.host import HostEnvironment
+from selfpaced.learners.base import Learner, Rollout
+from selfpaced.records import Array
+from selfpaced.training.episodes_host import HostEpisodes, run_episodes
+from selfpaced.training.evaluation import Evaluation
+from selfpaced.training.imitation import hold_still
+from selfpaced.training.iteration import Lesson, Training, TrainingState
+from selfpaced.training.rollout_host import (
+    HostActors,
+    HostCollector,
+    idle_actors,
+    num_cores,
+    restore_worlds,
+    save_worlds,
+)
+from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
+
+InitialPolicy = Literal["random", "hold"]
+
+
+@dataclass(frozen=True)
+class HostTraining(Training):
+    """A teacher and a learner at work on a simulator, for seeds that advance together."""
+
+    initial_policy: InitialPolicy = "random"
+
+    @property
+    def environment(self) -> HostEnvironment:
+        """The simulator's settings."""
+        environment = self.problem.environment
+        assert isinstance(environment, HostEnvironment)
+        return environment
+
+    @cached_property
+    def worlds(self) -> VectorEnv:
+        """The simulator that training runs on; a row per seed and actor."""
+        return self.environment.make(len(self.seeds) * self.num_actors, num_cores())
+
+    def init(self) -> TrainingState:
+        """The state before the first iteration."""
+        keys = keys_of_seeds(self.seeds, 0, Purpose.INIT)
+        learner = _init_learners(self.learner, self.problem.spec, keys)
+        if self.initial_policy == "hold":
+            learner = hold_still(self.problem, self.learner, learner, self.seeds)
+        actors: Any = idle_actors(self.problem, len(self.seeds), self.num_actors, self.worlds)
+        return TrainingState(learner, actors, self.init_teachers())
+
+    def learn(
+        self, state: TrainingState, contexts: Array, iteration: int
+    ) -> tuple[TrainingState, Lesson]:
+        """Roll out and improve the policy; the arrays of the given state are used up."""
+        collector = self._collector(state.actors, contexts, iteration)
+        num_steps = self.steps_per_iteration // self.num_actors
+        per_update = self.learner.steps_per_update or num_steps
+        num_updates = num_steps // per_update
+        shape = (num_updates, per_update, self.num_actors, self.problem.spec.action_size)
+        keys = keys_of_seeds(self.seeds, iteration, Purpose.TRAIN)
+        noise, update_keys = _draw(shape, keys)
+        noise = np.moveaxis(np.asarray(noise), 0, 2)  # [U, T, S, N, A]
+        learner, metrics = state.learner, []
+        for turn in range(num_updates):
+            rollout = collector.collect(learner, noise[turn])
+            learner, outcome = _update_block(
+                self.learner, self.problem.spec, update_keys[:, turn], learner, rollout
+            )
+            metrics.append(outcome)
+        episodes = collector.episodes(learner)
+        for seed, ended in zip(self.seeds, episodes, strict=True):
+            ended.require_finite(f"seed {seed}, iteration {iteration + 1}")
+        actors: Any = collector.actors._replace(environment=save_worlds(self.worlds))
+        means = {name: np.mean([each[name] for each in metrics], axis=0) for name in metrics[0]}
+        rows = (
+            {name: float(column[index]) for name, column in means.items()}
+            | {"train/unstable": float(collector.num_unstable[index])}
+            for index in range(len(self.seeds))
+        )
+        return TrainingState(learner, actors, state.teachers), Lesson(episodes, tuple(rows))
+
+    def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
+        """Try the policies on fresh target contexts."""
+        return self.target_episodes(state.learner, iteration, num_episodes).evaluation()
+
+    def target_episodes(
+        self,
+        learner_state: Any,
+        iteration: int,
+        num_episodes: int,
+        purpose: Purpose = Purpose.EVALUATE,
+        keep_path: bool = False,
+    ) -> HostEpisodes:
+        """Episodes in fresh target contexts, with the stochastic and the deterministic policy."""
+        streams = [host_stream(seed, iteration, purpose) for seed in self.seeds]
+        contexts = [self.problem.contexts.sample_target(rng, num_episodes) for rng in streams]
+        reset_seeds = [rng.integers(2**31, size=num_episodes) for rng in streams]
+        keys = keys_of_seeds(self.seeds, iteration, purpose)
+        return run_episodes(
+            self.problem,
+            self.learner,
+            learner_state,
+            keys,
+            np.stack(contexts),
+            np.stack(reset_seeds),
+            keep_path,
+        )
+
+    def _collector(self, actors: Any, contexts: Array, iteration: int) -> HostCollector:
+        """Where the last iteration stopped, with new contexts."""
+        actors = HostActors(*jax.tree.map(np.array, actors))
+        if actors.environment:
+            restore_worlds(self.worlds, actors)
+        elif not self.__dict__.get("has_begun"):  # another process held these worlds
+            actors.ended[:] = True
+        self.__dict__["has_begun"] = True
+        reset_seeds = [
+            host_stream(seed, iteration, Purpose.TRAIN).integers(2**31, size=contexts.shape[1])
+            for seed in self.seeds
+        ]
+        return HostCollector(
+            self.problem, self.learner, self.worlds, actors, contexts, np.stack(reset_seeds)
+        )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _init_learners(learner: Learner, spec: Spec, keys: jax.Array) -> Any:
+    return jax.vmap(lambda key: learner.init(key, spec))(keys)
+
+
+@partial(jax.jit, static_argnums=0)
+def _draw(shape: tuple[int, ...], keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The noise of all actions of an iteration, and a key for every update."""
+
+    def one_seed(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        key_noise, key_update = jax.random.split(key)
+        return jax.random.normal(key_noise, shape), jax.random.split(key_update, shape[0])
+
+    return jax.vmap(one_seed)(keys)
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
+def _update_block(
+    learner: Learner, spec: Spec, keys: jax.Array, state: Any, rollout: Rollout
+) -> tuple[Any, dict[str, jax.Array]]:
+    """Improve all seeds from steps [T, S, N]."""
+    rollout = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0), rollout)
+
+    def one_seed(key: jax.Array, state: Any, rollout: Rollout) -> tuple[Any, dict[str, jax.Array]]:
+        return learner.update(key, spec, state, rollout)
+
+    return jax.vmap(one_seed)(keys, state, rollout)

@@ -1,0 +1,86 @@
+"""Policies that begin by holding still: behaviour cloning of doing nothing (paper, Appendix C.3).
+
+Episodes with zero actions in initial contexts give the observations; the policy is fitted to act
+with zeros there. Only the path to the deterministic action is trained.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from selfpaced.environments.host import HostEnvironment
+from selfpaced.learners.base import Learner
+from selfpaced.problems import Problem
+from selfpaced.records import Array
+from selfpaced.training.streams import Purpose, host_stream
+
+NUM_EPISODES = 50
+SHARE = 0.7  # of the observations; the rest was held out for validation
+BATCH_SIZE = 64
+NUM_EPOCHS = 25
+LEARNING_RATE = 1e-4
+
+
+def hold_still(problem: Problem, learner: Learner, state: Any, seeds: tuple[int, ...]) -> Any:
+    """The learner states of several seeds after imitating zero actions."""
+    batches = []
+    for seed in seeds:
+        rng = host_stream(seed, 0, Purpose.IMITATE)
+        observations = rng.permutation(_idle_observations(problem, rng))
+        used = observations[: int(SHARE * len(observations))]
+        order = np.concatenate([rng.permutation(len(used)) for _ in range(NUM_EPOCHS)])
+        batches.append(used[order])
+    num = min(map(len, batches)) // BATCH_SIZE  # the same for all seeds
+    rows = np.stack([each[: num * BATCH_SIZE] for each in batches])
+    rows = rows.reshape(len(seeds), num, BATCH_SIZE, -1)
+    return _imitate(learner, problem.spec.action_size, state, rows)
+
+
+def _idle_observations(problem: Problem, rng: np.random.Generator) -> Array:
+    """Observations [M, O] of episodes in which nothing is done."""
+    environment, space = problem.environment, problem.contexts
+    assert isinstance(environment, HostEnvironment)
+    contexts = np.clip(space.initial.sample(rng, NUM_EPISODES), space.lower, space.upper)
+    worlds = environment.make(NUM_EPISODES)
+    seeds = rng.integers(2**31, size=NUM_EPISODES).tolist()
+    observation, _ = worlds.reset(seed=seeds, options={"context": contexts})
+    alive, seen = np.ones(NUM_EPISODES, bool), []
+    nothing = np.zeros((NUM_EPISODES, problem.spec.action_size), np.float32)
+    for _ in range(environment.max_episode_steps):
+        seen.append(observation[alive])
+        observation, _, terminated, truncated, _ = worlds.step(nothing)
+        alive &= ~(terminated | truncated)
+        if not alive.any():
+            break
+    worlds.close()
+    return np.concatenate(seen)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _imitate(learner: Learner, action_size: int, state: Any, rows: jax.Array) -> Any:
+    optimiser = optax.adam(LEARNING_RATE)
+    # before learning starts some learners act at random; what is meant is their policy
+    policy = getattr(learner, "policy", learner.act)
+
+    def one_seed(state: Any, batches: jax.Array) -> Any:
+        def loss(parameters: Any, batch: jax.Array) -> jax.Array:
+            still = jnp.zeros((BATCH_SIZE, action_size))
+            act = jax.vmap(policy, (0, None, 0))
+            return (act(still, state._replace(parameters=parameters), batch) ** 2).mean()
+
+        def step(carry: Any, batch: jax.Array) -> tuple[Any, None]:
+            parameters, memory = carry
+            steps, memory = optimiser.update(jax.grad(loss)(parameters, batch), memory)
+            return (optax.apply_updates(parameters, steps), memory), None
+
+        start = (state.parameters, optimiser.init(state.parameters))
+        (parameters, _), _ = jax.lax.scan(step, start, batches)
+        return state._replace(parameters=parameters)
+
+    return jax.vmap(one_seed)(state, rows)

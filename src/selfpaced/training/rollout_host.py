@@ -1,0 +1,229 @@
+"""Collecting steps from environments outside JAX, a new context for every episode.
+
+The worlds of all seeds are stepped together: one call acts for all of them, one call simulates.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from selfpaced.learners.base import Learner, Rollout
+from selfpaced.problems import Problem
+from selfpaced.records import Array, Episodes
+from selfpaced.settings import require
+
+
+class HostActors(NamedTuple):
+    """The episodes in flight; arrays [S, N, ...], and the simulator's own arrays [S * N, ...]."""
+
+    environment: dict[str, Array]
+    observation: Array
+    context: Array
+    first_observation: Array
+    discounted_return: Array  # so far
+    length: Array  # so far
+    ended: Array  # the next step begins a new episode
+
+
+def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: VectorEnv) -> HostActors:
+    """Actors that begin their first episode with the next step."""
+    shape = (num_seeds, num)
+    return HostActors(
+        environment=save_worlds(worlds),
+        observation=np.zeros((*shape, problem.spec.observation_size), np.float32),
+        context=np.zeros((*shape, problem.contexts.size)),
+        first_observation=np.zeros((*shape, problem.spec.observation_size), np.float32),
+        discounted_return=np.zeros(shape),
+        length=np.zeros(shape, np.int64),
+        ended=np.ones(shape, bool),
+    )
+
+
+def num_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def save_worlds(worlds: VectorEnv) -> dict[str, Array]:
+    """The state of the simulator, if it can be had."""
+    return worlds.get_state() if hasattr(worlds, "get_state") else {}
+
+
+def restore_worlds(worlds: VectorEnv, actors: HostActors) -> None:
+    """Put the simulator where the actors left it."""
+    if hasattr(worlds, "set_state"):
+        worlds.set_state(actors.environment)
+
+
+@dataclass
+class HostCollector:
+    """The actors of all seeds during one iteration, and what has come of their episodes.
+
+    `contexts` [S, K, C] and `reset_seeds` [S, K] hold a row for every episode that could begin.
+    """
+
+    problem: Problem
+    learner: Learner
+    worlds: VectorEnv
+    actors: HostActors
+    contexts: Array
+    reset_seeds: Array
+
+    def __post_init__(self) -> None:
+        num_seeds, _ = self.actors.ended.shape
+        self.num_issued = np.zeros(num_seeds, int)
+        self.num_unstable = np.zeros(num_seeds, int)
+        self.finished: list[list[dict[str, Any]]] = [[] for _ in range(num_seeds)]
+
+    def collect(self, learner_state: Any, noise: Array) -> Rollout:
+        """Run every actor for as many steps as there is noise [T, S, N, A]; returns [T, S, N]."""
+        spec, (num_steps, *shape, _) = self.problem.spec, noise.shape
+        observation = np.empty((num_steps, *shape, spec.observation_size), np.float32)
+        action = np.empty((num_steps, *shape, spec.action_size), np.float32)
+        reward = np.empty((num_steps, *shape), np.float32)
+        terminated = np.empty((num_steps, *shape), bool)
+        truncated = np.empty((num_steps, *shape), bool)
+        next_observation = np.empty_like(observation)
+        for step in range(num_steps):
+            self._begin_episodes()
+            observation[step] = self.actors.observation
+            action[step] = act_block(self.learner, learner_state, noise[step], observation[step])
+            outcome = step_worlds(self.problem, self.worlds, action[step])
+            next_observation[step], reward[step], terminated[step], truncated[step], info = outcome
+            self._count(reward[step], terminated[step] | truncated[step], info)
+            self.actors = self.actors._replace(observation=next_observation[step].copy())
+        columns: Any = (observation, action, reward, terminated, truncated, next_observation)
+        return Rollout(*columns)
+
+    def _begin_episodes(self) -> None:
+        """Hand out contexts in order, one to every actor whose episode is over."""
+        actors = self.actors
+        begins = actors.ended
+        if not begins.any():
+            return
+        seeds: list[int | None] = [None] * begins.size
+        num_actors = begins.shape[1]
+        for seed, actor in np.argwhere(begins):
+            issue = self.num_issued[seed]
+            require(
+                issue < len(self.contexts[seed]),
+                f"more than {issue} episodes began in one iteration: min_episode_steps of "
+                f"{self.problem.name} is not true",
+            )
+            actors.context[seed, actor] = self.contexts[seed, issue]
+            seeds[seed * num_actors + actor] = int(self.reset_seeds[seed, issue])
+            self.num_issued[seed] += 1
+        first = reset_worlds(self.worlds, seeds, actors.context, begins)
+        for array, start in (
+            (actors.observation, first),
+            (actors.first_observation, first),
+            (actors.discounted_return, np.zeros(begins.shape)),
+            (actors.length, np.zeros(begins.shape, int)),
+        ):
+            array[begins] = start[begins]
+        actors.ended[:] = False
+
+    def _count(self, reward: Array, ended: Array, info: dict[str, Any]) -> None:
+        """Keep account of every episode, and note those that are over."""
+        actors = self.actors
+        actors.discounted_return[:] += self.problem.discount**actors.length * reward
+        actors.length[:] += 1
+        actors.ended[:] = ended
+        success = flag(info, "success", ended.shape)
+        unstable = flag(info, "unstable", ended.shape)
+        self.num_unstable += unstable.sum(axis=1)
+        for seed, actor in np.argwhere(ended):
+            place = seed, actor
+            self.finished[seed].append(
+                {
+                    "context": actors.context[place].copy(),
+                    "first_observation": actors.first_observation[place].copy(),
+                    "discounted_return": actors.discounted_return[place],
+                    "success": success[place],
+                    "length": actors.length[place],
+                }
+            )
+
+    def episodes(self, learner_state: Any) -> tuple[Episodes, ...]:
+        """What ended, with the values of the improved learner."""
+        size, observation_size = self.problem.contexts.size, self.problem.spec.observation_size
+        # padded to a power of two, so that few shapes are ever compiled
+        most = max(map(len, self.finished))
+        width = 1 << max(most - 1, 0).bit_length()
+        first = np.zeros((len(self.finished), width, observation_size), np.float32)
+        for seed, ended in enumerate(self.finished):
+            for index, episode in enumerate(ended):
+                first[seed, index] = episode["first_observation"]
+        values = np.asarray(value_block(self.learner, learner_state, first), np.float64)
+
+        def column(seed: int, name: str, *shape: int) -> Array:
+            rows = [episode[name] for episode in self.finished[seed]]
+            return np.array(rows).reshape(len(rows), *shape)
+
+        return tuple(
+            Episodes(
+                context=column(seed, "context", size).astype(float),
+                first_observation=first[seed, : len(ended)],
+                discounted_return=column(seed, "discounted_return").astype(float),
+                value=values[seed, : len(ended)],
+                success=column(seed, "success").astype(bool),
+                length=column(seed, "length").astype(int),
+            )
+            for seed, ended in enumerate(self.finished)
+        )
+
+
+def step_worlds(
+    problem: Problem, worlds: VectorEnv, action: Array
+) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+    """One step of all worlds with actions [S, N, A]; the world gets legal ones."""
+    *shape, size = action.shape
+    legal = np.clip(action, problem.spec.action_low, problem.spec.action_high)
+    observation, reward, terminated, truncated, info = worlds.step(
+        legal.reshape(-1, size).astype(np.float32, copy=False)
+    )
+    return (
+        observation.reshape(*shape, -1),
+        np.asarray(reward).reshape(shape),
+        np.asarray(terminated).reshape(shape),
+        np.asarray(truncated).reshape(shape),
+        info,
+    )
+
+
+def flag(info: dict[str, Any], name: str, shape: tuple[int, ...]) -> Array:
+    """One of the flags that accompany a step; what is not told is false."""
+    return np.reshape(info[name], shape) if name in info else np.zeros(shape, bool)
+
+
+def reset_worlds(
+    worlds: VectorEnv, seeds: Sequence[int | None], contexts: Array, begins: Array
+) -> Array:
+    """First observations [S, N, O]; only the rows that begin are new."""
+    options = {"context": contexts.reshape(begins.size, -1), "reset_mask": begins.reshape(-1)}
+    each: Any = list(seeds)  # Gymnasium's annotation forgets that rows may have their own
+    observation, _ = worlds.reset(seed=each, options=options)
+    return np.asarray(observation).reshape(*begins.shape, -1)
+
+
+@partial(jax.jit, static_argnums=0)
+def act_block(
+    learner: Learner, learner_state: Any, noise: jax.Array, observation: jax.Array
+) -> jax.Array:
+    """Actions [S, N, A] of all actors of all seeds."""
+    act = jax.vmap(learner.act, (0, None, 0))
+    return jax.vmap(act)(noise, learner_state, observation)
+
+
+@partial(jax.jit, static_argnums=0)
+def value_block(learner: Learner, learner_state: Any, observation: jax.Array) -> jax.Array:
+    """Values [S, M]."""
+    return jax.vmap(learner.value)(learner_state, observation)

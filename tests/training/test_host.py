@@ -1,0 +1,208 @@
+import jax
+import numpy as np
+import pytest
+
+import selfpaced  # noqa: F401 (registers the environments)
+from selfpaced import PPO, SAC, SPDL, Default, Random
+from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
+from selfpaced.problems import POINT_MASS_2D, Problem
+from selfpaced.settings import SelfpacedError
+from selfpaced.training import episodes_host, host, rollout_host
+from selfpaced.training.host import HostTraining
+from tests.probes import DISCOUNT, HostProbe, probe_problem
+
+SMALL = PPO(hidden=(8,), num_minibatches=4)
+
+
+def train(training, iterations, state=None, start=0):
+    state = training.init() if state is None else state
+    rows = []
+    for number in range(start, start + iterations):
+        state, latest = training.iterate(state, number)
+        rows.append(latest)
+    return state, rows
+
+
+def probe_training(seeds=(1, 2), num_actors=4, learner=SMALL, steps=64, **probe):
+    problem = probe_problem(HostProbe(**({"length": 3, "noise": 0.1} | probe)))
+    return HostTraining(problem, Random(), learner, seeds, steps, num_actors)
+
+
+def test_the_contexts_seen_are_exactly_those_issued_and_in_order():
+    training = probe_training(noise=0.0)
+    state, seen = training.init(), [[], []]
+    used = [[], []]
+    for number in range(4):
+        contexts = training.sample_contexts(state, number)
+        state, lesson = training.learn(state, contexts, number)
+        for index in range(2):
+            seen[index] += lesson.episodes[index].context[:, 0].tolist()
+            begun = int(np.ceil((64 * (number + 1) / 4) / 3)) * 4
+            used[index] += contexts[index, : begun - len(used[index]), 0].tolist()
+    for index in range(2):
+        assert seen[index] == used[index][: len(seen[index])]
+        assert len(seen[index]) == 4 * (64 // 3)  # 64 steps of each of 4 actors
+
+
+def test_episodes_report_what_happened():
+    training = probe_training(reward="cue", noise=0.0)
+    _, lesson = training.learn(*start(training), 0)
+    for episodes in lesson.episodes:
+        np.testing.assert_array_equal(episodes.length, 3)
+        known = episodes.context[:, 0] * (1 + DISCOUNT + DISCOUNT**2)
+        np.testing.assert_allclose(episodes.discounted_return, known, rtol=1e-5)
+        np.testing.assert_array_equal(episodes.success, episodes.context[:, 0] > 0)
+        np.testing.assert_allclose(episodes.first_observation[:, 0], episodes.context[:, 0])
+
+
+def start(training):
+    state = training.init()
+    return state, training.sample_contexts(state, 0)
+
+
+def test_stopping_and_going_on_changes_nothing():
+    straight, rows = train(probe_training(), 6)
+    half, _ = train(probe_training(), 3)
+    resumed, late_rows = train(probe_training(), 3, half, start=3)
+    for a, b in zip(jax.tree.leaves(straight), jax.tree.leaves(resumed), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert rows[3:] == late_rows
+
+
+def test_worlds_that_cannot_be_saved_begin_new_episodes_when_resumed():
+    half, _ = train(probe_training(saves=False, steps=16), 1)  # four steps: one into the second
+    assert (half.actors.length == 1).all()
+    resumed = probe_training(saves=False, steps=16)
+    contexts = resumed.sample_contexts(half, 1)
+    _, lesson = resumed.learn(half, contexts, 1)
+    np.testing.assert_array_equal(lesson.episodes[0].context[:, 0], contexts[0, :4, 0])
+
+
+def test_episodes_shorter_than_promised_are_noticed():
+    class Hasty(HostProbe):
+        min_episode_steps = 30
+
+    training = HostTraining(probe_problem(Hasty(length=2)), Random(), SMALL, (1,), 64, 4)
+    with pytest.raises(SelfpacedError, match="min_episode_steps"):
+        train(training, 1)
+
+
+def test_a_seed_does_not_notice_the_others():
+    both, _ = train(probe_training(seeds=(1, 2)), 3)
+    alone, _ = train(probe_training(seeds=(2,)), 3)
+    for a, b in zip(jax.tree.leaves(both.learner), jax.tree.leaves(alone.learner), strict=True):
+        np.testing.assert_allclose(a[1], b[0], rtol=2e-3, atol=1e-4)
+
+
+def test_the_value_of_a_known_problem_is_learned():
+    learner = PPO(hidden=(16,), learning_rate=1e-2, num_minibatches=4)
+    state, _ = train(probe_training(learner=learner, noise=0.0), 60)
+    known = [1 + DISCOUNT + DISCOUNT**2, 1 + DISCOUNT, 1]
+    for time, value in enumerate(known):
+        observation = np.full((2, 1, 2), [0.3, 0.1 * time], np.float32)
+        learned = rollout_host.value_block(learner, state.learner, observation)
+        np.testing.assert_allclose(learned, value, atol=0.1)
+
+
+def test_sac_learns_after_every_step():
+    learner = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
+    training = probe_training(learner=learner, num_actors=1, length=1, reward="action", noise=0.0)
+    before = training.evaluate(training.init(), 0, 50).discounted_return[:, 1].mean()
+    state, _ = train(training, 60)
+    after = training.evaluate(state, 60, 50).discounted_return[:, 1].mean()
+    assert before < -0.2
+    assert after > 0.5 * before
+
+
+def test_evaluation_meets_the_target_with_both_policies():
+    training = probe_training(reward="cue", noise=0.0)
+    outcome = training.evaluate(training.init(), 0, 40)
+    assert outcome.discounted_return.shape == (2, 2, 40)
+    np.testing.assert_array_equal(outcome.length, 3)
+    known = 0.5 * (1 + DISCOUNT + DISCOUNT**2)  # the mean of the target
+    np.testing.assert_allclose(outcome.discounted_return.mean(axis=2), known, atol=0.15)
+    np.testing.assert_allclose(outcome.discounted_return[:, 0], outcome.discounted_return[:, 1])
+    assert outcome.success.all()
+
+
+def test_episodes_that_do_not_fit_side_by_side_run_one_after_the_other():
+    whole = probe_training().evaluate(probe_training().init(), 0, 10)
+    parts = probe_training(max_side_by_side=12)
+    pieces = parts.evaluate(parts.init(), 0, 10)
+    for a, b in zip(whole, pieces, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_paths_go_on_to_the_end():
+    training = probe_training(noise=0.0)
+    state = training.init()
+    path = training.target_episodes(state.learner, 0, 5, keep_path=True).path
+    assert path.shape == (4, 2, 2, 5, 2)
+    np.testing.assert_allclose(
+        path[..., 1], 0.1 * np.arange(4)[:, None, None, None] + 0 * path[..., 1]
+    )
+
+
+def test_nothing_is_compiled_again_in_the_loop():
+    training = HostTraining(
+        probe_problem(HostProbe(length=3)), SPDL(update_offset=1), SMALL, (1, 2), 64, 4
+    )
+    state, _ = train(training, 4)
+    training.evaluate(state, 4, 10)
+    compiled = (
+        host._update_block, host._draw, host._init_learners, episodes_host._noise,
+        rollout_host.act_block, rollout_host.value_block,
+    )  # fmt: skip
+    before = [function._cache_size() for function in compiled]
+    state, _ = train(training, 6, state, start=4)
+    training.evaluate(state, 10, 10)
+    assert [function._cache_size() for function in compiled] == before
+
+
+@pytest.mark.parametrize("learner", [SMALL, SAC(hidden=(8,), batch_size=16)])
+def test_a_policy_can_begin_by_holding_still(learner):
+    problem = probe_problem(HostProbe(length=60, noise=0.1))
+    act = {}
+    chosen = getattr(learner, "policy", learner.act)
+    rng = np.random.default_rng(0)  # observations as they come
+    cue, time = rng.uniform(-0.5, 0.5, 64), 0.1 * rng.integers(60, size=64)
+    observation = np.stack([cue, time], axis=1).astype(np.float32)
+    act_all = jax.vmap(jax.vmap(chosen, (None, None, 0)), (None, 0, None))
+    for policy in ("random", "hold"):
+        training = HostTraining(problem, Default(), learner, (1, 2), 64, 4, initial_policy=policy)
+        state = training.init().learner
+        act[policy] = act_all(np.zeros(1), state, observation)
+    assert np.abs(act["hold"]).mean() < 0.5 * np.abs(act["random"]).mean()
+
+
+@pytest.mark.parametrize("in_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_anybodys_gymnasium_environment_will_do(in_processes):
+    environment = GymnasiumEnvironment(
+        "selfpaced/PointMass2D-v0", time_limit=100, in_processes=in_processes, max_side_by_side=4
+    )
+    problem = Problem("mine", "somebody's", environment, POINT_MASS_2D.contexts, 0.95)
+    training = HostTraining(problem, Random(), SMALL, (3,), 256, 2)
+    state, rows = train(training, 2)
+    assert rows[1][0]["train/episodes"] > 0
+    outcome = training.evaluate(state, 2, 2)
+    assert np.isfinite(outcome.discounted_return).all()
+    assert (outcome.length > 5).all()
+    training.worlds.close()
+
+
+def test_contexts_reach_anybodys_gymnasium_environment():
+    environment = GymnasiumEnvironment("selfpaced/PointMass2D-v0", time_limit=100)
+    worlds = environment.make(2)
+    contexts = np.array([[1.0, 2.0], [3.0, 4.0]])
+    first, _ = worlds.reset(seed=[1, 2], options={"context": contexts})
+    np.testing.assert_allclose(first[:, 4:], contexts)
+    mask = np.array([False, True])
+    again, _ = worlds.reset(seed=[1, 2], options={"context": -contexts + 5, "reset_mask": mask})
+    np.testing.assert_allclose(again[:, 4:], [[1.0, 2.0], [2.0, 1.0]])
+
+
+def test_environments_that_do_not_fit_are_told_apart():
+    with pytest.raises(SelfpacedError, match="time_limit"):
+        _ = GymnasiumEnvironment("selfpaced/PointMass2D-v0").max_episode_steps
+    with pytest.raises(SelfpacedError, match="must be vectors"):
+        _ = GymnasiumEnvironment("CartPole-v1").action_low
