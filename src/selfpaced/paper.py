@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 BOTH = ("point-mass-3d", "point-mass-2d")
 STEP_BASED = ("spdl", "alp-gmm", "goal-gan", "random", "default")
+# the asterisk: contexts, or for Default the policy, begin otherwise; see the presets
+CATCHING = ("spdl", "spdl*", "alp-gmm", "goal-gan", "goal-gan*", "default", "default*")
 
 # Table 1: mean and standard error of the final return over 20 seeds
 TABLE_1: dict[tuple[str, str], dict[str, tuple[float, float]]] = {
@@ -37,6 +39,24 @@ TABLE_1: dict[tuple[str, str], dict[str, tuple[float, float]]] = {
         "random": (0.93, 0.3),
         "default": (2.23, 0.0),
     },
+    ("ball-catching", "trpo"): {
+        "spdl": (47.0, 2.0),
+        "spdl*": (43.3, 2.0),
+        "alp-gmm": (39.8, 1.1),
+        "goal-gan": (42.5, 1.6),
+        "goal-gan*": (45.8, 1.0),
+        "default": (21.0, 0.3),
+        "default*": (21.2, 0.3),
+    },
+    ("ball-catching", "ppo"): {
+        "spdl": (53.9, 0.4),
+        "spdl*": (49.3, 1.4),
+        "alp-gmm": (46.5, 0.7),
+        "goal-gan": (42.6, 2.7),
+        "goal-gan*": (45.9, 1.0),
+        "default": (22.1, 0.3),
+        "default*": (23.0, 0.7),
+    },
 }
 
 
@@ -66,6 +86,22 @@ RESULTS = {
     "trajectories": Result(
         "the appendix's trajectories through the gate, for every teacher and learner",
         ("point-mass-3d",), STEP_BASED, ("trpo", "ppo", "sac"),
+    ),
+    "ball-catching-ppo": Result(
+        "Table 1, the ball-catching column of PPO, and where the balls of the curriculum pass",
+        ("ball-catching",), CATCHING, ("ppo",),
+    ),
+    "ball-catching-trpo": Result(
+        "Table 1, the ball-catching column of TRPO",
+        ("ball-catching",), CATCHING, ("trpo",),
+    ),
+    "ball-catching-sac": Result(
+        "Figure 3: learning curves of ball catching with SAC",
+        ("ball-catching",), CATCHING, ("sac",),
+    ),
+    "ant": Result(
+        "Figure 3 and the appendix: the ant's learning curves, and its way through the gate",
+        ("ant-gate",), STEP_BASED, ("ppo",),
     ),
 }  # fmt: skip
 

@@ -60,7 +60,7 @@ _BUDGETS: dict[str, dict[str, Any]] = {
     "ball-catching": {
         "steps_per_iteration": 5000,
         "num_environments": 10,  # side by side is faster than the paper's one after the other
-        "evaluate_every": 10,
+        "evaluate_every": 25,
         "evaluation_episodes": 200,
         "initial_policy": "hold",
     },

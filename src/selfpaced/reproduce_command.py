@@ -53,7 +53,7 @@ def reproduce_command(arguments: list[str]) -> None:
     console = Console(highlight=False)
     if options.result is None:
         for name, result in RESULTS.items():
-            console.print(f"  [bold]{name:<14}[/]{result.summary}", soft_wrap=True)
+            console.print(f"  [bold]{name:<19}[/]{result.summary}", soft_wrap=True)
         return
     require_choice("result", options.result, RESULTS)
     result = RESULTS[options.result]
