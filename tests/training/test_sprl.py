@@ -1,6 +1,6 @@
 """SPRL's iterations: whole episodes, joint updates, the same face as the other training."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -171,14 +171,16 @@ def test_the_first_contexts_seen_are_those_issued_and_all_are_in_the_box(point_m
             )
 
 
-def test_returns_are_discounted_and_belong_to_the_remembered_weights():
+@pytest.mark.parametrize(("discount", "known"), [(None, 1.0 + 0.9 + 0.81), (1.0, 3.0)])
+def test_returns_belong_to_the_remembered_weights(discount, known):
     training = lever_training(steps=10 * NUM_STEPS)
+    training = replace(training, teacher=replace(training.teacher, discount=discount))
     state, lesson = training.learn(training.init(), training.sample_contexts(training.init(), 0), 0)
     memory = state.teachers[0]
     weight, bias = memory.parameters[-10:].T
     action = np.clip(weight + bias, -5.0, 5.0)  # the network's only input is one
     reward = np.exp(-((action - 2.0 * memory.contexts[-10:, 0]) ** 2))
-    expected = reward * (1.0 + 0.9 + 0.81)
+    expected = reward * known
     np.testing.assert_allclose(memory.returns[-10:], expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(lesson.episodes[0].discounted_return, memory.returns[-10:])
 

@@ -8,7 +8,10 @@ D1  alpha is zero for the first K_alpha + 1 updates,
 D2  alpha takes the mean return of all remembered episodes and its magnitude, and a KL to the target
     that is estimated from their contexts,
 D3  alpha is never larger than 1e10,
-D4  an update whose dual cannot be solved is left out (the published code stops).
+D4  an update whose dual cannot be solved is left out (the published code stops),
+D5  training maximises the plain sum of rewards, as episodic methods do, evaluations discount it; the
+    paper does not say. `discount` chooses: with the problem's own, most policies pass the gate of
+    the point mass and stop beside the goal.
 """
 
 from __future__ import annotations
@@ -71,10 +74,16 @@ class SPRL:
     """smallest standard deviation of each component while the target is far"""
     kl_threshold: float = 8000.0
     """the target is far while the KL to it is above this"""
+    discount: float | None = 1.0
+    """of the return that training maximises (D5); none: that of the problem"""
 
     def __post_init__(self) -> None:
         require_positive(self, "num_rollouts", "num_remembered", "max_weight_kl", "max_fit_kl")
         require_not_negative(self, "zeta", "alpha_offset", "kl_threshold")
+        require(
+            self.discount is None or 0.0 < self.discount <= 1.0,
+            f"discount must lie in (0, 1], got {self.discount}",
+        )
         bound = self.std_lower_bound
         require(
             bound is None or all(std > 0 for std in bound),

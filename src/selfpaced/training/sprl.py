@@ -8,7 +8,7 @@ first update count as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -107,7 +107,9 @@ class EpisodicTraining:
                 memories = [student.memory for student in students]
                 contexts = self._draw_contexts(rngs, memories, self.teacher.num_rollouts)
             parameters = _draw_parameters(rngs, students, contexts)
-            outcome, first = self._roll_out(keys, number, parameters[:, None], contexts)
+            outcome, first = self._roll_out(
+                keys, number, parameters[:, None], contexts, self.teacher.discount
+            )
             for index, student in enumerate(students):
                 if student.memory.num_steps < num_allowed:  # the others wait
                     episodes = _episodes(_pick(outcome, index), first[index], contexts[index])
@@ -141,10 +143,16 @@ class EpisodicTraining:
         return np.stack([self.teacher.sample(rng, memory, num) for rng, memory in pairs])
 
     def _roll_out(
-        self, keys: jax.Array, number: int, parameters: Array, contexts: Array
+        self,
+        keys: jax.Array,
+        number: int,
+        parameters: Array,
+        contexts: Array,
+        discount: float | None = None,
     ) -> tuple[Evaluation, Array]:
+        problem = self.problem if discount is None else replace(self.problem, discount=discount)
         on_device = (jnp.asarray(array, jnp.float32) for array in (parameters, contexts))
-        return jax.device_get(roll_out(self.problem, self.network, keys, number, *on_device))
+        return jax.device_get(roll_out(problem, self.network, keys, number, *on_device))
 
     def _update(self, student: Student, episodes: Episodes, parameters: Array) -> Student:
         """Take in the episodes of one seed, and improve its policy and contexts."""
