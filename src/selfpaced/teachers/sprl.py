@@ -9,9 +9,9 @@ D2  alpha takes the mean return of all remembered episodes and its magnitude, an
     that is estimated from their contexts,
 D3  alpha is never larger than 1e10,
 D4  an update whose dual cannot be solved is left out (the published code stops),
-D5  training maximises the plain sum of rewards, as episodic methods do, evaluations discount it; the
-    paper does not say. `discount` chooses: with the problem's own, most policies pass the gate of
-    the point mass and stop beside the goal.
+D5  training maximises the plain sum of rewards, as episodic methods do, though evaluations discount
+    it (the paper does not say which). `discount` chooses: with the problem's own, most policies
+    pass the gate of the point mass and stop beside the goal.
 """
 
 from __future__ import annotations
