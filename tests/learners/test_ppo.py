@@ -102,6 +102,12 @@ def test_shuffling_uses_every_sample_once(num):
     np.testing.assert_array_equal(np.sort(order), np.arange(num))
 
 
+def test_shuffling_many_samples_leaves_no_order():
+    order = np.asarray(shuffled(jax.random.key(0), 100_000))
+    rising = (np.diff(order) > 0).mean()
+    assert rising == pytest.approx(0.5, abs=0.01)
+
+
 def test_shuffling_puts_every_sample_anywhere():
     orders = np.asarray(
         jax.vmap(lambda key: shuffled(key, 8))(jax.random.split(jax.random.key(1), 8000))

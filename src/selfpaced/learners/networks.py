@@ -38,6 +38,9 @@ def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
     return jnp.moveaxis(columns, 0, -1)
 
 
+# One seed after the other: several batches of QR at once can wait for each other's threads forever
+# (jaxlib 0.10 on two cores, three layers of 64 units, two seeds).
+@jax.custom_batching.sequential_vmap
 def _orthogonal(normal: jax.Array) -> jax.Array:
     """Uniform among matrices with orthonormal rows or columns, whichever are fewer."""
     wide = normal.shape[0] < normal.shape[1]
