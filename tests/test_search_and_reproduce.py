@@ -12,7 +12,7 @@ from selfpaced.cli import main
 from selfpaced.commands import parse_train
 from selfpaced.compare_command import CompareOptions
 from selfpaced.comparison import Cell, Outcome
-from selfpaced.paper import GRIDS, RESULTS, TABLE_1
+from selfpaced.paper import GRIDS, RESULTS, TABLE_1, grid_of
 from selfpaced.reproduce_command import ReproduceOptions, _against, plan_result
 from selfpaced.search_command import SearchOptions, _write, plan_search, rank
 
@@ -40,10 +40,10 @@ def test_the_search_uses_other_seeds_than_the_results():
 
 
 def test_every_grid_contains_the_settings_that_the_paper_found():
-    for teacher, grid in GRIDS.items():
+    for teacher in GRIDS:
         for problem, learner in TABLE_1:
             found = neurips2020(problem, teacher, learner).teacher
-            for name, values in grid.items():
+            for name, values in grid_of(problem, teacher).items():
                 assert getattr(found, name) in values
 
 
@@ -110,6 +110,17 @@ def test_reproduce_puts_the_papers_figure_next_to_ours(tmp_path, monkeypatch, ca
     assert "## point-mass-3d, ppo" in text
     assert "9.35 ± 0.1" in text
     assert "| best |" in text
+    rows = (tmp_path / "table-1-ppo.csv").read_text().splitlines()
+    assert len(rows) == 1 + 10
+    first = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))
+    assert (first["teacher"], first["seeds"], len(first["final_returns"].split())) == (
+        "spdl",
+        "4",
+        4,
+    )
+
+    main(["reproduce", "table-1-ppo", "--teachers", "spdl,default", "--out", str(tmp_path)])
+    assert len((tmp_path / "table-1-ppo.csv").read_text().splitlines()) == 1 + 4
 
 
 def test_reproduce_alone_lists_the_results(capsys):
@@ -121,6 +132,7 @@ def test_reproduce_alone_lists_the_results(capsys):
 def test_an_unknown_result_or_teacher_is_answered_with_the_nearest(capsys):
     for arguments, near in (
         (["reproduce", "table-1-pp0"], "table-1-ppo"),
+        (["reproduce", "table-1-ppo", "--teachers", "spdll"], "spdl"),
         (["search", "point-mass-3d", "--teacher", "alpgmm"], "alp-gmm"),
         (["compare", "point-mass-3d", "--teachers", "spdl,goalgan"], "goal-gan"),
     ):

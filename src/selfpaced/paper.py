@@ -117,7 +117,13 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
         "num_rollouts": (50, 100, 200),
         "p_success": (0.1, 0.2, 0.3),
     },
-    # the paper does not give the grid of zeta; this one surrounds what it found
+    # the paper does not give the grid of zeta; these surround what it found
     "spdl": {"zeta": (1.0, 1.2, 1.4, 1.6, 1.8)},
 }
 """What the paper tuned for each teacher, per problem and learner."""
+_ROBOT_GRIDS = {"spdl": {"zeta": (0.3, 0.4, 0.45, 0.5, 0.6)}}
+
+
+def grid_of(problem: str, teacher: str) -> dict[str, tuple[float, ...]]:
+    """The values to try."""
+    return GRIDS[teacher] if problem in BOTH else _ROBOT_GRIDS.get(teacher, GRIDS[teacher])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -19,7 +19,7 @@ from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 from selfpaced.settings import require_choice, require_positive
 from selfpaced.statistics import mean_and_standard_error, t_test
-from selfpaced.storage import write_bytes
+from selfpaced.storage import write_bytes, write_csv
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class ReproduceOptions:
 
     result: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RESULT")] = None
     """what to make again"""
+    teachers: str | None = None
+    """only these, with commas; none: all that the paper shows"""
     seeds: int = NUM_SEEDS
     """how many runs of each experiment; the paper has 20"""
     first_seed: int = 1
@@ -72,12 +74,15 @@ def reproduce_command(arguments: list[str]) -> None:
 def plan_result(result: Result, options: ReproduceOptions) -> list[Cell]:
     """The experiments of a result, every problem in a folder of its own."""
     seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
+    teachers = result.teachers
+    if options.teachers is not None:
+        teachers = tuple(options.teachers.replace("-star", "*").split(","))
+        for teacher in teachers:
+            require_choice("teacher", teacher, result.teachers)
     return [
         cell
         for problem in result.problems
-        for cell in plan_cells(
-            problem, result.teachers, result.learners, seeds, options.out / problem
-        )
+        for cell in plan_cells(problem, teachers, result.learners, seeds, options.out / problem)
     ]
 
 
@@ -103,7 +108,27 @@ def report(
                 pictures += draw_run(cell.folder, out / name / problem / cell.path.name)
     text = "\n".join(lines)
     write_bytes(out / f"{name}.md", (text + "\n").encode())
+    write_csv(out / f"{name}.csv", _COLUMNS, map(_row, outcomes))
     return text, pictures
+
+
+_COLUMNS = (
+    *("problem", "teacher", "learner", "first_seed", "seeds", "iterations", "mean"),
+    *("standard_error", "success_rate", "wall_seconds", "final_returns"),
+)
+
+
+def _row(outcome: Outcome) -> list[Any]:
+    """A cell for other tools; the final return of every seed in one column."""
+    experiment, returns = outcome.cell.experiment, outcome.final_returns
+    return [
+        *(experiment.problem, outcome.cell.teacher, outcome.cell.learner),
+        *(experiment.seeds[0], len(experiment.seeds), experiment.iterations),
+        *mean_and_standard_error(returns),
+        outcome.successes[-1].mean(),
+        outcome.wall_seconds,
+        " ".join(f"{value:.4g}" for value in returns),
+    ]
 
 
 def _table(problem: str, learner: str, column: Sequence[Outcome]) -> list[str]:

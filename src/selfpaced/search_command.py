@@ -15,7 +15,7 @@ from rich.table import Table
 
 from selfpaced.comparison import Cell, Outcome, State, read_outcomes, run_cells
 from selfpaced.experiment import Experiment
-from selfpaced.paper import GRIDS
+from selfpaced.paper import GRIDS, grid_of
 from selfpaced.presets import neurips2020
 from selfpaced.progress import Progress
 from selfpaced.settings import require_choice, require_positive
@@ -83,7 +83,7 @@ def search_command(arguments: list[str]) -> None:
 
 def plan_search(options: SearchOptions) -> list[Cell]:
     """One cell per combination of the grid."""
-    experiment, grid = options.experiment(), GRIDS[options.teacher]
+    experiment, grid = options.experiment(), grid_of(options.problem, options.teacher)
     cells = []
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
@@ -104,7 +104,7 @@ def rank(outcomes: Sequence[Outcome]) -> list[tuple[float, float, Outcome]]:
 
 
 def _write(options: SearchOptions, ranked: Sequence[tuple[float, float, Outcome]]) -> None:
-    grid = GRIDS[options.teacher]
+    grid = grid_of(options.problem, options.teacher)
     rows = (
         [*_values(outcome, grid), area, error, outcome.final_returns.mean()]
         for area, error, outcome in ranked
@@ -118,10 +118,16 @@ def _show(
     console: Console, options: SearchOptions, ranked: Sequence[tuple[float, float, Outcome]]
 ) -> None:
     table = Table(title=f"{options.problem}: {options.teacher} + {options.learner}")
-    for column in (*GRIDS[options.teacher], "area under the curve", "final return"):
+    for column in (
+        *grid_of(options.problem, options.teacher),
+        "area under the curve",
+        "final return",
+    ):
         table.add_column(column, justify="right")
     for area, error, outcome in ranked[:10]:
-        values = (f"{value:g}" for value in _values(outcome, GRIDS[options.teacher]))
+        values = (
+            f"{value:g}" for value in _values(outcome, grid_of(options.problem, options.teacher))
+        )
         table.add_row(*values, f"{area:.2f} ± {error:.2f}", f"{outcome.final_returns.mean():.2f}")
     console.print(table)
     preset = options.folder / "preset.json"
