@@ -16,7 +16,7 @@ import importlib.metadata
 import io
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,9 @@ class RunFolder:
     def learner_states(self) -> Any:
         """The learner of every seed, arrays with a leading axis of seeds."""
         experiment = self.experiment()
-        template = experiment.training(experiment.seeds).init().learner
+        # however the policy began, it has the same shapes; learning to hold still takes a while
+        plain = replace(experiment, initial_policy="random")
+        template = plain.training(experiment.seeds).init().learner
         arrays, _ = read_arrays(self.path / "policies.safetensors")
         return restore_leaves("learner", template, arrays)
 

@@ -16,10 +16,13 @@ from tests.probes import Probe, probe_problem
 ITERATIONS = 20
 
 
-def invented_run(path, problem="point-mass-3d", teacher="spdl", seeds=(1, 2, 3), reached=None):
+def invented_run(
+    path, problem="point-mass-3d", teacher="spdl", seeds=(1, 2, 3), reached=None, **settings
+):
     """A run whose returns rise and whose contexts travel in a straight line to the target.
 
-    `reached` says how far each seed came; the run is finished if all came to the end.
+    `reached` says how far each seed came; the run is finished if all came to the end. Policies are
+    as they were drawn.
     """
     experiment = replace(
         neurips2020("point-mass-3d"),
@@ -28,6 +31,7 @@ def invented_run(path, problem="point-mass-3d", teacher="spdl", seeds=(1, 2, 3),
         learner=PPO(hidden=(4,)),
         seeds=seeds,
         iterations=ITERATIONS,
+        **settings,
     )
     reached = reached or [ITERATIONS] * len(seeds)
     blocks = [(seed,) for seed in seeds]

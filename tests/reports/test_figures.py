@@ -4,7 +4,9 @@ import sys
 import pytest
 
 from selfpaced import RunFolder, SelfpacedError
+from selfpaced.problems import PROBLEMS
 from selfpaced.reports import draw_run, draw_together
+from selfpaced.reports.figures import SPECIAL
 from selfpaced.reports.names import name_runs
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -26,6 +28,18 @@ def test_pictures_go_where_they_are_wanted(make_run, tmp_path):
     pictures = draw_run(make_run(problem="probe"), tmp_path / "some" / "where")
     assert [path.name for path in pictures] == ["learning_curve.png", "contexts.png"]
     assert {path.parent for path in pictures} == {tmp_path / "some" / "where"}
+
+
+def test_every_problem_has_something_special_to_show():
+    own = {
+        name: [each.name for each in SPECIAL[type(p.environment)]] for name, p in PROBLEMS.items()
+    }
+    assert own == {
+        "point-mass-3d": ["trajectories"],
+        "point-mass-2d": ["trajectories"],
+        "ball-catching": ["catching_plane", "catching_rate"],
+        "ant-gate": ["x_position"],
+    }
 
 
 def test_an_unfinished_run_gets_all_its_pictures(make_run):

@@ -4,7 +4,6 @@ from matplotlib.patches import Rectangle
 from selfpaced.reports.trajectories import (
     draw_trajectories,
     draw_trajectories_together,
-    has_trajectories,
     judge,
     roll_out,
 )
@@ -55,11 +54,6 @@ def test_the_legend_counts_all_episodes(make_run):
     [axes] = draw_trajectories(make_run()).axes
     counts = [int(text.get_text().split()[0]) for text in axes.get_legend().get_texts()]
     assert sum(counts) == 3
-
-
-def test_only_the_point_mass_has_trajectories(make_run):
-    assert has_trajectories(make_run("a", problem="point-mass-2d"))
-    assert not has_trajectories(make_run("b", problem="probe"))
 
 
 def test_runs_stand_side_by_side_under_their_names(make_run):

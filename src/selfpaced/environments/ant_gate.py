@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 NUM_JOINTS = 8
 STATE_SIZE = 29  # 15 positions, 14 velocities
+WALL = 3.0  # the x at which it stands
+BEHIND_WALL = 3.5  # what counts as success
+GOAL = 4.5  # from here on the reward is full
 
 # Table 5 of the paper; the bounds are those of Appendix C.2.
 ANT_GATE_CONTEXTS = ContextSpace(

@@ -13,7 +13,13 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, STATE_SIZE
+from selfpaced.environments.ant_gate import (
+    ANT_GATE_CONTEXTS,
+    BEHIND_WALL,
+    GOAL,
+    STATE_SIZE,
+    WALL,
+)
 from selfpaced.environments.mujoco_library import load_model
 from selfpaced.environments.mujoco_simulations import Simulations
 from selfpaced.environments.mujoco_vector import Info, MujocoVector, Outcome
@@ -25,9 +31,6 @@ if TYPE_CHECKING:
 FRAME_SKIP = 5
 START_NOISE = 0.1
 LOWEST, HIGHEST = 0.2, 1.0  # metres; outside, the ant has fallen or been thrown up
-WALL = 3.0  # the x at which it stands
-BEHIND_WALL = 3.5  # what counts as success
-GOAL = 4.5  # from here on the reward is full
 ACTION_COST = 0.3
 MAX_SPEED = 30.0  # D6
 VIEW = (0.766, 0.0, -0.643)  # of the camera: over the ant to the wall, 40 degrees down

@@ -22,8 +22,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.mujoco_library import require_mujoco
+from selfpaced.records import Array
 from selfpaced.settings import require, require_choice
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s
 NORMALS = ("released", "axis")
+SHOULDER_HEIGHT = 0.75  # what angle and radius are measured from
 
 # Appendix C.3; the paper rounds the standard deviations.
 BALL_CATCHING_CONTEXTS = ContextSpace(
@@ -44,6 +48,12 @@ BALL_CATCHING_CONTEXTS = ContextSpace(
         (0.3375 * math.pi, 0.85, 2.375), (math.sqrt(0.2 * math.pi), math.sqrt(0.15), 1.0)
     ),
 )
+
+
+def passing_points(contexts: Array) -> Array:
+    """Where balls pass the catching plane x = 0: (y, z) [..., 2] for contexts [..., 3]."""
+    angle, radius = contexts[..., 0], contexts[..., 1]
+    return np.stack([-radius * np.cos(angle), SHOULDER_HEIGHT + radius * np.sin(angle)], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
+from selfpaced.environments.ball_catching import (
+    BALL_CATCHING_CONTEXTS,
+    BallCatching,
+    passing_points,
+)
 from selfpaced.environments.mujoco_library import load_model
 from selfpaced.environments.mujoco_simulations import Simulations
 from selfpaced.environments.mujoco_vector import MujocoVector, Outcome
@@ -19,7 +23,6 @@ NUM_JOINTS = 7
 CONTROLLED = np.array([1, 3, 4, 5, 6])  # the other two are held where they start
 START = np.array([0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0])
 START_NOISE = 0.05  # rad and rad/s
-SHOULDER_HEIGHT = 0.75
 THROWN_FROM_Y = -0.75, -0.65
 THROWN_FROM_Z = 0.8, 1.8
 OBSERVATION_BOUND = 10.0
@@ -121,13 +124,12 @@ class BallCatchingVector(MujocoVector):
 
 def _throw(contexts: Array, uniform: Array, start: Array, velocity: Array) -> None:
     """Write where balls start, so that they will pass the points which the contexts describe."""
-    angle, radius, distance = contexts.T
+    distance = contexts[:, 2]
     start[:, 0] = distance
     start[:, 1] = THROWN_FROM_Y[0] + (THROWN_FROM_Y[1] - THROWN_FROM_Y[0]) * uniform[:, 0]
     start[:, 2] = THROWN_FROM_Z[0] + (THROWN_FROM_Z[1] - THROWN_FROM_Z[0]) * uniform[:, 1]
     duration = 0.5 + 0.05 * distance
-    goal_y = -radius * np.cos(angle)
-    goal_z = SHOULDER_HEIGHT + radius * np.sin(angle)
+    goal_y, goal_z = passing_points(contexts).T
     velocity[:, 0] = -distance
     velocity[:, 1] = goal_y - start[:, 1]
     velocity[:, 2] = goal_z - start[:, 2] + 0.5 * GRAVITY * duration**2

@@ -95,13 +95,16 @@ def _plot_moments(
     for axes in panels[len(moments) :]:
         axes.set_axis_off()
     if contexts.size > 2:
-        _explain_colours(figure, panels[len(moments) - 1], contexts)
+        explain_colours(figure, panels[len(moments) - 1], contexts, _words(contexts.names[2]))
 
 
-def _explain_colours(figure: Figure | SubFigure, axes: Axes, contexts: ContextSpace) -> None:
+def explain_colours(
+    figure: Figure | SubFigure, axes: Axes, contexts: ContextSpace, label: str
+) -> None:
+    """What the colours of the third component mean, beside the last panel."""
     beside = axes.inset_axes((1.1, 0.0, 0.08, 1.0))
-    bar = figure.colorbar(ScalarMappable(**_shades(contexts)), cax=beside, ticks=MaxNLocator(4))
-    bar.set_label(_words(contexts.names[2]), size=SMALL_SIZE, color=INK)
+    bar = figure.colorbar(ScalarMappable(**shades(contexts)), cax=beside, ticks=MaxNLocator(4))
+    bar.set_label(label, size=SMALL_SIZE, color=INK)
     bar.ax.tick_params(labelsize=SMALL_SIZE, length=2, color=QUIET)
     bar.outline.set_visible(False)
 
@@ -112,7 +115,7 @@ def _plot_plane(axes: Axes, travel: Travel, row: int) -> None:
     samples = travel.pooled(row, _MOST_POINTS)
     style: dict[str, Any] = {"color": BLUE}
     if contexts.size > 2:
-        style = {"c": samples[:, 2], **_shades(contexts)}
+        style = {"c": samples[:, 2], **shades(contexts)}
     axes.scatter(
         samples[:, 0], samples[:, 1], s=9, alpha=0.7, linewidth=0, zorder=3, clip_on=False, **style
     )
@@ -124,7 +127,7 @@ def _plot_plane(axes: Axes, travel: Travel, row: int) -> None:
     _frame(axes, contexts)
 
 
-def _shades(contexts: ContextSpace) -> dict[str, Any]:
+def shades(contexts: ContextSpace) -> dict[str, Any]:
     """Colours of the third component: viridis without its end, which is hard to see on white."""
     colours = colormaps["viridis"](np.linspace(0, 0.88))
     return {

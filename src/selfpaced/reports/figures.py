@@ -2,46 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from selfpaced.environments.ant_gate import AntGate
+from selfpaced.environments.ball_catching import BallCatching
+from selfpaced.environments.point_mass import PointMass
+from selfpaced.problems import PROBLEMS
+from selfpaced.reports.catching_plane import draw_catching_plane, draw_catching_planes
+from selfpaced.reports.catching_rate import draw_catching_rate, draw_catching_rates
 from selfpaced.reports.curricula import draw_contexts, draw_contexts_together
 from selfpaced.reports.learning_curves import draw_learning_curve, draw_learning_curves
-from selfpaced.reports.style import save
-from selfpaced.reports.trajectories import (
-    draw_trajectories,
-    draw_trajectories_together,
-    has_trajectories,
-)
+from selfpaced.reports.style import FigureWithTable, save
+from selfpaced.reports.trajectories import draw_trajectories, draw_trajectories_together
+from selfpaced.reports.x_position import draw_x_position, draw_x_positions
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import require
+from selfpaced.storage import write_csv
+
+Drawing = Figure | FigureWithTable
+
+
+class Special(NamedTuple):
+    """A figure that only one kind of environment has."""
+
+    name: str
+    draw: Callable[[RunFolder], Drawing]
+    draw_together: Callable[[list[RunFolder]], Drawing]
+
+
+SPECIAL: dict[type, tuple[Special, ...]] = {
+    PointMass: (Special("trajectories", draw_trajectories, draw_trajectories_together),),
+    BallCatching: (
+        Special("catching_plane", draw_catching_plane, draw_catching_planes),
+        Special("catching_rate", draw_catching_rate, draw_catching_rates),
+    ),
+    AntGate: (Special("x_position", draw_x_position, draw_x_positions),),
+}
 
 
 def draw_run(folder: RunFolder, out: Path | None = None) -> list[Path]:
     """Draw every figure of one run; returns where they are."""
-    figures = {
+    figures: dict[str, Drawing] = {
         "learning_curve": draw_learning_curve(folder),
         "contexts": draw_contexts(folder),
     }
-    if has_trajectories(folder):
-        figures["trajectories"] = draw_trajectories(folder)
+    for special in SPECIAL.get(_kind(folder), ()):
+        figures[special.name] = special.draw(folder)
     return _save_all(figures, out or folder.figures)
 
 
 def draw_together(folders: list[RunFolder], out: Path) -> list[Path]:
-    """Draw several runs on one axis, and their contexts and trajectories side by side."""
+    """Draw several runs on one axis, and what is special about each environment side by side."""
     require(len(folders) > 0, "a comparison wants at least one run folder, got none")
-    figures = {
+    figures: dict[str, Drawing] = {
         "learning_curves": draw_learning_curves(folders),
         "contexts": draw_contexts_together(folders),
     }
-    moving = [folder for folder in folders if has_trajectories(folder)]
-    if moving:
-        figures["trajectories"] = draw_trajectories_together(moving)
+    for kind, specials in SPECIAL.items():
+        concerned = [folder for folder in folders if _kind(folder) is kind]
+        for special in specials if concerned else ():
+            figures[special.name] = special.draw_together(concerned)
     return _save_all(figures, out)
 
 
-def _save_all(figures: dict[str, Figure], out: Path) -> list[Path]:
+def _kind(folder: RunFolder) -> type:
+    return type(PROBLEMS[folder.experiment().problem].environment)
+
+
+def _save_all(figures: dict[str, Drawing], out: Path) -> list[Path]:
     """Nothing is written before everything could be drawn."""
-    return [save(figure, out / f"{name}.png") for name, figure in figures.items()]
+    paths = []
+    for name, drawing in figures.items():
+        if isinstance(drawing, FigureWithTable):
+            paths.append(save(drawing.figure, out / f"{name}.png"))
+            write_csv(out / f"{name}.csv", drawing.header, drawing.rows)
+            paths.append(out / f"{name}.csv")
+        else:
+            paths.append(save(drawing, out / f"{name}.png"))
+    return paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -20,6 +21,14 @@ TARGET = VERMILION  # the target looks the same in every figure
 
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 12.0, 10.0, 9.0
 DOTS_PER_INCH = 150
+
+
+class FigureWithTable(NamedTuple):
+    """A figure and the numbers in it, for those who want to go on calculating."""
+
+    figure: Figure
+    header: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
-from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START, PointMass
+from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
 from selfpaced.problems import PROBLEMS
 from selfpaced.records import Array
 from selfpaced.reports.names import name_runs, title_run
@@ -40,11 +40,6 @@ class Trajectory:
 
     positions: Array
     outcome: str
-
-
-def has_trajectories(folder: RunFolder) -> bool:
-    """Only the point mass has positions to draw."""
-    return isinstance(PROBLEMS[folder.experiment().problem].environment, PointMass)
 
 
 def draw_trajectories(folder: RunFolder) -> Figure:

@@ -1,0 +1,85 @@
+"""Catching rate: how many of 200 balls a final policy catches (paper, Section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from selfpaced.records import Array
+from selfpaced.reports.learning_curves import standard_error
+from selfpaced.reports.names import name_run, name_runs, title_run
+from selfpaced.reports.style import (
+    BLUE,
+    INK,
+    QUIET,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    TITLE_SIZE,
+    colour_of,
+    new_figure,
+    tidy,
+)
+from selfpaced.reports.target_episodes import run_target_episodes
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import require
+
+NUM_THROWS = 200
+_LEGEND = (
+    f"{NUM_THROWS} throws of every seed on the target, actions drawn from the final policy\n"
+    "bar: mean of the seeds · line: one standard error · dots: single seeds"
+)
+
+
+def draw_catching_rate(folder: RunFolder) -> Figure:
+    """The catching rate of one run."""
+    figure = new_figure(7.0, 2.3, title_run(folder))
+    _plot_bars(figure, [catching_rates(folder)], [name_run(folder)], [BLUE])
+    return figure
+
+
+def draw_catching_rates(folders: list[RunFolder]) -> Figure:
+    """The catching rates of several runs."""
+    figure = new_figure(7.5, 1.5 + 0.5 * len(folders))
+    rates = [catching_rates(folder) for folder in folders]
+    colours = [colour_of(place) for place in range(len(folders))]
+    _plot_bars(figure, rates, name_runs(folders, with_problem=False), colours)
+    title = folders[0].experiment().problem
+    figure.suptitle(title, x=0.012, ha="left", size=TITLE_SIZE, weight="bold", color=INK)
+    return figure
+
+
+def catching_rates(folder: RunFolder) -> Array:
+    """Share of balls caught by each seed [S]; nothing is simulated twice."""
+    if folder.experiment().evaluation_episodes < NUM_THROWS:
+        return run_target_episodes(folder, NUM_THROWS).success[:, 0].mean(axis=1)
+    success = folder.evaluations()["success"]
+    complete = np.isfinite(success).all(axis=1)
+    require(bool(complete.any()), f"not every seed of {folder.path} is evaluated; resume the run")
+    return success[complete][-1]
+
+
+def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: list[str]) -> None:
+    """One bar per run, with its name to the left and its numbers to the right."""
+    axes = figure.subplots()
+    for place, (per_seed, colour) in enumerate(zip(rates, colours, strict=True)):
+        mean, error = float(per_seed.mean()), float(standard_error(per_seed))
+        axes.barh(place, mean, height=0.62, color=colour, alpha=0.3, linewidth=0)
+        axes.errorbar(mean, place, xerr=error, color=colour, linewidth=2.4, capsize=4, capthick=2.4)
+        heights = place + np.linspace(-0.18, 0.18, len(per_seed))
+        if len(per_seed) > 1:
+            axes.plot(
+                per_seed, heights, "o", color=colour, markersize=3.5, alpha=0.7,
+                markeredgewidth=0, clip_on=False,
+            )  # fmt: skip
+        axes.annotate(
+            f"{mean:.1%} ± {error:.1%}", (1.0, place), (8, 0),
+            xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
+            size=TEXT_SIZE, weight="bold", color=colour,
+        )  # fmt: skip
+    tidy(axes, "balls caught")
+    axes.set(xlim=(0.0, 1.0), ylim=(len(rates) - 0.5, -0.5))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_yticks(range(len(rates)), names)
+    axes.tick_params(axis="y", length=0, labelsize=TEXT_SIZE)
+    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)

@@ -1,0 +1,115 @@
+"""Episodes of a policy on the target as pictures, for every problem that can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from selfpaced.environments.gymnasium_face import GymnasiumFace
+from selfpaced.environments.host_face import HostFace
+from selfpaced.experiment import Experiment
+from selfpaced.learners import EpisodicPolicy
+from selfpaced.learners.episodic import policy_features
+from selfpaced.records import Array
+from selfpaced.teachers.weighted_fit import LinearGaussian
+
+Policy = Callable[[Array], Array]
+_MARGIN = 4  # pixels around a caption
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One episode on film."""
+
+    pictures: list[Array]  # uint8 [height, width, 3]; the first and the last moment are among them
+    num_steps: int
+    success: bool
+
+
+def open_face(experiment: Experiment, width: int, height: int) -> gymnasium.Env[Any, Any]:
+    """The problem of an experiment, ready to be looked at; some pictures have a size of their own.
+
+    How many steps a second has in life is `metadata["render_fps"]`.
+    """
+    problem = experiment.resolve_problem()
+    if experiment.is_hosted:
+        return HostFace(problem, "rgb_array", width, height)
+    return GymnasiumFace(problem, "rgb_array")
+
+
+def film_episode(
+    face: gymnasium.Env[Any, Any],
+    experiment: Experiment,
+    learner_state: Any,
+    rng: np.random.Generator,
+    every: int,
+    deterministic: bool = False,
+    after_step: Callable[[], object] = lambda: None,
+) -> Scene:
+    """One episode in a target context, a picture after `every` so many steps and at the end."""
+    problem = experiment.resolve_problem()
+    context = problem.contexts.sample_target(rng, 1)[0]
+    seed = int(rng.integers(2**31))
+    policy = choose_policy(experiment, learner_state, rng, context, deterministic)
+    observation, _ = face.reset(seed=seed, options={"context": context})
+    pictures: list[Any] = [face.render()]
+    num_steps, over, success = 0, False, False
+    while not over:
+        action = np.clip(policy(observation), problem.spec.action_low, problem.spec.action_high)
+        observation, _, terminated, truncated, info = face.step(action)
+        num_steps, over, success = num_steps + 1, terminated or truncated, info["success"]
+        if over or num_steps % every == 0:
+            pictures.append(face.render())
+        after_step()
+    return Scene(pictures, num_steps, success)
+
+
+def choose_policy(
+    experiment: Experiment,
+    learner_state: Any,
+    rng: np.random.Generator,
+    context: Array,
+    deterministic: bool,
+) -> Policy:
+    """How to act in one episode: with new noise in every step, or with weights drawn once."""
+    problem, learner = experiment.resolve_problem(), experiment.learner
+    size = problem.spec.action_size
+    if isinstance(learner, EpisodicPolicy):
+        gaussian = LinearGaussian(*(np.asarray(array) for array in learner_state[:2]))
+        features = policy_features(context[None])
+        drawn = gaussian.mean(features) if deterministic else gaussian.sample(rng, features)
+        network = learner.network(problem.spec, problem.contexts.size)
+        weights = drawn[0].astype(np.float32)
+        return lambda seen: np.asarray(_act(network, np.zeros(size, np.float32), weights, seen))
+    boldness = 0.0 if deterministic else 1.0
+
+    def act(observation: Array) -> Array:
+        noise = boldness * rng.standard_normal(size)
+        return np.asarray(_act(learner, noise.astype(np.float32), learner_state, observation))
+
+    return act
+
+
+@partial(jax.jit, static_argnums=0)
+def _act(learner: Any, noise: jax.Array, state: Any, observation: jax.Array) -> jax.Array:
+    return learner.act(noise, state, observation)
+
+
+def finish_picture(picture: Array, caption: str, size: tuple[int, int]) -> Array:
+    """The picture in the size (width, height) wanted, with a caption in its upper left corner."""
+    image = Image.fromarray(picture)
+    if image.size != size:
+        image = image.resize(size, Image.Resampling.LANCZOS)
+    pencil, font = ImageDraw.Draw(image), ImageFont.load_default(max(size[1] / 22, 10))
+    left, top, right, bottom = pencil.textbbox((2 * _MARGIN, 2 * _MARGIN), caption, font)
+    box = (left - _MARGIN, top - _MARGIN, right + _MARGIN, bottom + _MARGIN)
+    pencil.rectangle(box, fill="white")
+    pencil.text((2 * _MARGIN, 2 * _MARGIN), caption, "#222222", font)
+    return np.asarray(image)
