@@ -17,7 +17,7 @@ def failure(capsys, *arguments):
 def test_without_a_command_the_help_names_them_all(capsys):
     main([])
     text = capsys.readouterr().out
-    assert all(name in text for name in ("list", "train", "resume", "plot"))
+    assert all(name in text for name in ("list", "train", "resume", "plot", "watch"))
 
 
 def test_list_names_everything(capsys):

@@ -31,6 +31,7 @@ from selfpaced.run_folder import RunFolder, folder_name
 from selfpaced.search_command import search_command
 from selfpaced.settings import require_positive
 from selfpaced.teachers import TEACHERS
+from selfpaced.watch_command import watch_command
 
 
 def list_command(arguments: list[str]) -> None:
@@ -216,6 +217,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train_command,
     "resume": resume_command,
     "plot": plot_command,
+    "watch": watch_command,
     "compare": compare_command,
     "search": search_command,
     "reproduce": reproduce_command,

@@ -17,6 +17,7 @@ from selfpaced.environments.mujoco_picture import Photographer
 from selfpaced.problems import Problem
 from selfpaced.settings import SelfpacedError
 from tests.environments.arms import MODEL
+from tests.probes import HostProbe, probe_problem
 
 CATCHING = Problem("catching", "catch a ball", BallCatching(), BALL_CATCHING_CONTEXTS, 0.995)
 NEAR = [0.68, 0.9, 0.85]
@@ -188,3 +189,8 @@ def test_without_graphics_the_way_to_get_them_is_said(monkeypatch):
     with pytest.raises(SelfpacedError, match=r"no display.*everything else works without it"):
         face.render()
     face.step(REST)
+
+
+def test_a_problem_that_nobody_has_drawn_says_so():
+    with pytest.raises(SelfpacedError, match="nobody has drawn 'probe' yet"):
+        HostFace(probe_problem(HostProbe()), render_mode="rgb_array")

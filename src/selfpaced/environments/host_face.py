@@ -45,6 +45,11 @@ class HostFace(gymnasium.Env[Array, Array]):
         self.render_mode = render_mode
         self._size = width, height
         self._vector: VectorEnv = problem.environment.make(1)
+        require(
+            render_mode is None or hasattr(self._vector, "render_row"),
+            f"nobody has drawn {problem.name!r} yet: leave render_mode away, or give its vector "
+            "environment a method render_row(index, width, height)",
+        )
         frames = self._vector.metadata.get("render_fps", 30)  # as fast as life
         self.metadata = {**self.metadata, "render_fps": frames}
         self.observation_space = self._vector.single_observation_space

@@ -1,0 +1,176 @@
+"""The command `selfpaced watch`: a film of what a run has learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from selfpaced.environments.point_mass import PointMass
+from selfpaced.environments.point_mass_picture import SIZE
+from selfpaced.experiment import Experiment
+from selfpaced.records import Array
+from selfpaced.reports.films import require_format, require_room, write_film
+from selfpaced.reports.frames import Scene, film_episode, finish_picture, open_face
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import require, require_positive
+from selfpaced.training.streams import Purpose, host_stream
+
+ROBOT_SIZE = 480, 360  # width, height
+SMOOTH = 25.0  # pictures a second
+JERKY = 5.0  # no film has fewer unless it is told to
+MOST_PICTURES = 250  # about 4 MB of GIF
+ENOUGH_SECONDS = 20.0
+MOST_EPISODES = 5
+PAUSE = 0.8  # seconds at the end of an episode
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Which policy to watch, and where the film goes."""
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the run folder"""
+    seed: int | None = None
+    """whose policy; none: that of the first seed"""
+    episodes: int | None = None
+    """how many, each in a new target context; none: about twenty seconds of them"""
+    deterministic: bool = False
+    """act without randomness"""
+    out: Path | None = None
+    """FILE.gif or FILE.mp4; none: RUN/figures/watch.gif"""
+    width: int | None = None
+    """pixels"""
+    height: int | None = None
+    """pixels"""
+    fps: float | None = None
+    """pictures a second at most; none: 25, fewer in a long GIF"""
+    speed: float = 1.0
+    """1: as in life, 0.2: five times as slow"""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "speed")
+        require(0.01 <= self.speed <= 100, f"speed must be from 0.01 to 100, got {self.speed}")
+        require_positive(self, "episodes", "width", "height", "fps", none_allowed=True)
+
+
+def watch_command(arguments: list[str]) -> None:
+    """Make a film of a run's final policy on the target."""
+    options = tyro.cli(
+        WatchOptions, args=arguments, prog="selfpaced watch", description=watch_command.__doc__
+    )
+    path = watch(options, Console(highlight=False, soft_wrap=True))
+    print(path)
+
+
+def watch(options: WatchOptions, console: Console) -> Path:
+    """Film, and write the film; returns where it is."""
+    folder = RunFolder(options.run)
+    out = options.out or folder.figures / "watch.gif"
+    experiment = folder.experiment()
+    size = choose_size(experiment, options.width, options.height)
+    require_format(out, options.fps, size)
+    seed = experiment.seeds[0] if options.seed is None else options.seed
+    known = ", ".join(map(str, experiment.seeds))
+    require(seed in experiment.seeds, f"{folder.path} has the seeds {known}, got {seed}")
+    state = _final_policy(folder, experiment.seeds.index(seed))
+    require_room(out)
+    face = open_face(experiment, *size)
+    try:
+        plan = plan_film(experiment, face.metadata["render_fps"], options)
+        pictures: list[Array] = []
+        rngs = host_stream(seed, 0, Purpose.REPORT).spawn(plan.num_episodes)
+        limit = _time_limit(experiment)
+        with _progress(console, plan.num_episodes * limit) as (bar, task):
+            for number, rng in enumerate(rngs, start=1):
+                scene = film_episode(
+                    face, experiment, state, rng, plan.every, options.deterministic,
+                    partial(bar.advance, task),
+                )  # fmt: skip
+                title = f"seed {seed}, episode {number} of {plan.num_episodes}"
+                ending = "success" if scene.success else "no success"
+                pictures += _edit(scene, title, ending, plan, size)
+                console.print(f"{title}: {ending} after {scene.num_steps} steps")
+                bar.update(task, completed=number * limit)
+    finally:
+        face.close()
+    write_film(out, pictures, plan.fps)
+    seconds, megabytes = len(pictures) / plan.fps, out.stat().st_size / 1e6
+    console.print(f"{seconds:.0f} s, {plan.fps:.3g} pictures a second, {megabytes:.2g} MB")
+    return out
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to film."""
+
+    num_episodes: int
+    every: int  # steps per picture
+    fps: float  # pictures a second
+
+
+def plan_film(experiment: Experiment, steps_per_second: float, options: WatchOptions) -> Plan:
+    """Whatever was not asked for such that the film is neither long nor large."""
+    rate = steps_per_second * options.speed  # steps in a second of the film
+    longest = _time_limit(experiment) / rate
+    num_episodes = options.episodes
+    if num_episodes is None:
+        num_episodes = min(max(int(ENOUGH_SECONDS / longest), 1), MOST_EPISODES)
+    fps = options.fps
+    if fps is None:
+        is_gif = options.out is None or options.out.suffix.lower() == ".gif"  # MP4 stays small
+        most = MOST_PICTURES if is_gif else math.inf
+        fps = min(max(most / (num_episodes * longest), JERKY), SMOOTH)
+    every = max(math.ceil(rate / fps - 1e-9), 1)
+    return Plan(num_episodes, every, rate / every)
+
+
+def choose_size(experiment: Experiment, width: int | None, height: int | None) -> tuple[int, int]:
+    """Width and height; what is missing keeps the shape of the picture."""
+    is_mass = isinstance(experiment.resolve_problem().environment, PointMass)
+    own_width, own_height = (SIZE, SIZE) if is_mass else ROBOT_SIZE
+    if width is None:
+        width = own_width if height is None else round(height * own_width / own_height)
+    height = round(width * own_height / own_width) if height is None else height
+    require(
+        min(width, height) >= 16 and max(width, height) <= 4096,
+        f"width and height must be between 16 and 4096 pixels, got {width} and {height}",
+    )
+    return width, height
+
+
+def _time_limit(experiment: Experiment) -> int:
+    return experiment.resolve_problem().environment.max_episode_steps
+
+
+def _final_policy(folder: RunFolder, index: int) -> Any:
+    require(
+        (folder.path / "policies.safetensors").exists(),
+        f"{folder.path} has no policies yet: wait until it is finished, or go on with "
+        f"`selfpaced resume {folder.path}`",
+    )
+    return jax.tree.map(lambda leaf: np.asarray(leaf[index]), folder.learner_states())
+
+
+@contextmanager
+def _progress(console: Console, total: int) -> Iterator[tuple[Progress, TaskID]]:
+    """A bar that goes away; off a terminal there are only the lines about the episodes."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield bar, bar.add_task("filming", total=total)
+
+
+def _edit(scene: Scene, title: str, ending: str, plan: Plan, size: tuple[int, int]) -> list[Array]:
+    """Captions, and a pause in which one can see how it ended."""
+    pictures = [finish_picture(picture, title, size) for picture in scene.pictures]
+    last = finish_picture(scene.pictures[-1], f"{title}: {ending}", size)
+    return pictures[:-1] + [last] * max(round(PAUSE * plan.fps), 1)
