@@ -105,7 +105,9 @@ RESULTS = {
     ),
 }  # fmt: skip
 
-GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+Grid = dict[str, tuple[float, ...]]
+
+GRIDS: dict[str, Grid] = {
     # Appendix B
     "alp-gmm": {
         "p_random": (0.1, 0.2, 0.3),
@@ -121,9 +123,9 @@ GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "spdl": {"zeta": (1.0, 1.2, 1.4, 1.6, 1.8)},
 }
 """What the paper tuned for each teacher, per problem and learner."""
-_ROBOT_GRIDS = {"spdl": {"zeta": (0.3, 0.4, 0.45, 0.5, 0.6)}}
+_ROBOT_GRIDS: dict[str, Grid] = {"spdl": {"zeta": (0.3, 0.4, 0.45, 0.5, 0.6)}}
 
 
-def grid_of(problem: str, teacher: str) -> dict[str, tuple[float, ...]]:
+def grid_of(problem: str, teacher: str) -> Grid:
     """The values to try."""
     return GRIDS[teacher] if problem in BOTH else _ROBOT_GRIDS.get(teacher, GRIDS[teacher])
