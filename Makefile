@@ -33,6 +33,8 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/spdl_update.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/teachers.py
+	$(BIN)/python benchmarks/vector_environments.py
+	$(BIN)/python benchmarks/ant_iteration.py
 
 # torch first and on its own, so that its CPU build is taken
 $(VENV)/.installed-bench: $(VENV)/.installed

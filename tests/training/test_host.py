@@ -187,7 +187,7 @@ def test_anybodys_gymnasium_environment_will_do(in_processes):
     outcome = training.evaluate(state, 2, 2)
     assert np.isfinite(outcome.discounted_return).all()
     assert (outcome.length > 5).all()
-    training.worlds.close()
+    training.worlds.vector.close()
 
 
 def test_contexts_reach_anybodys_gymnasium_environment():

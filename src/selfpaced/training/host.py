@@ -9,7 +9,6 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import VectorEnv
 
 from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
@@ -22,10 +21,9 @@ from selfpaced.training.iteration import Lesson, Training, TrainingState
 from selfpaced.training.rollout_host import (
     HostActors,
     HostCollector,
+    Worlds,
     idle_actors,
     num_cores,
-    restore_worlds,
-    save_worlds,
 )
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
@@ -46,9 +44,9 @@ class HostTraining(Training):
         return environment
 
     @cached_property
-    def worlds(self) -> VectorEnv:
+    def worlds(self) -> Worlds:
         """The simulator that training runs on; a row per seed and actor."""
-        return self.environment.make(len(self.seeds) * self.num_actors, num_cores())
+        return Worlds(self.environment.make(len(self.seeds) * self.num_actors, num_cores()))
 
     def init(self) -> TrainingState:
         """The state before the first iteration."""
@@ -81,7 +79,7 @@ class HostTraining(Training):
         episodes = collector.episodes(learner)
         for seed, ended in zip(self.seeds, episodes, strict=True):
             ended.require_finite(f"seed {seed}, iteration {iteration + 1}")
-        actors: Any = collector.actors._replace(environment=save_worlds(self.worlds))
+        actors: Any = collector.actors._replace(environment=self.worlds.save())
         means = {name: np.mean([each[name] for each in metrics], axis=0) for name in metrics[0]}
         rows = (
             {name: float(column[index]) for name, column in means.items()}
@@ -120,17 +118,13 @@ class HostTraining(Training):
     def _collector(self, actors: Any, contexts: Array, iteration: int) -> HostCollector:
         """Where the last iteration stopped, with new contexts."""
         actors = HostActors(*jax.tree.map(np.array, actors))
-        if actors.environment:
-            restore_worlds(self.worlds, actors)
-        elif not self.__dict__.get("has_begun"):  # another process held these worlds
-            actors.ended[:] = True
-        self.__dict__["has_begun"] = True
+        self.worlds.restore(actors)
         reset_seeds = [
             host_stream(seed, iteration, Purpose.TRAIN).integers(2**31, size=contexts.shape[1])
             for seed in self.seeds
         ]
         return HostCollector(
-            self.problem, self.learner, self.worlds, actors, contexts, np.stack(reset_seeds)
+            self.problem, self.learner, self.worlds.vector, actors, contexts, np.stack(reset_seeds)
         )
 
 

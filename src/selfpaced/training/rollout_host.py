@@ -33,11 +33,31 @@ class HostActors(NamedTuple):
     ended: Array  # the next step begins a new episode
 
 
-def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: VectorEnv) -> HostActors:
+class Worlds:
+    """A vector environment, and whether the episodes in flight are in it."""
+
+    def __init__(self, vector: VectorEnv) -> None:
+        self.vector = vector
+        self._are_there = False
+
+    def save(self) -> dict[str, Array]:
+        """The state of the simulator, if it can be had."""
+        return self.vector.get_state() if hasattr(self.vector, "get_state") else {}
+
+    def restore(self, actors: HostActors) -> None:
+        """Put the simulator where the actors left it, or let them begin new episodes."""
+        if actors.environment:
+            self.vector.set_state(actors.environment)  # type: ignore[attr-defined]
+        elif not self._are_there:  # but in a process that is gone
+            actors.ended[:] = True
+        self._are_there = True
+
+
+def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: Worlds) -> HostActors:
     """Actors that begin their first episode with the next step."""
     shape = (num_seeds, num)
     return HostActors(
-        environment=save_worlds(worlds),
+        environment=worlds.save(),
         observation=np.zeros((*shape, problem.spec.observation_size), np.float32),
         context=np.zeros((*shape, problem.contexts.size)),
         first_observation=np.zeros((*shape, problem.spec.observation_size), np.float32),
@@ -50,17 +70,6 @@ def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: VectorEnv) -
 def num_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-
-
-def save_worlds(worlds: VectorEnv) -> dict[str, Array]:
-    """The state of the simulator, if it can be had."""
-    return worlds.get_state() if hasattr(worlds, "get_state") else {}
-
-
-def restore_worlds(worlds: VectorEnv, actors: HostActors) -> None:
-    """Put the simulator where the actors left it."""
-    if hasattr(worlds, "set_state"):
-        worlds.set_state(actors.environment)
 
 
 @dataclass
