@@ -36,6 +36,8 @@ _WORKER_SETTINGS = {
     ),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
 }
+# with a simulator in the loop: thousands of short calls, each of them awaited
+_HOSTED_SETTINGS = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
 _SECONDS_TO_LEAVE = 60.0
 
 
@@ -154,13 +156,15 @@ def _alone(folder: RunFolder) -> Iterator[None]:
 def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
     """The processes; however this ends, they are asked to save and leave, and waited for."""
     processes, blocks = [], folder.blocks()
-    shares = share_cores(_cores(), len(blocks), folder.experiment().is_hosted)
+    is_hosted = folder.experiment().is_hosted
+    shares = share_cores(_cores(), len(blocks), is_hosted)
+    settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
     with ExitStack() as logs:
         try:
             for block, cores in enumerate(shares):
                 path = folder.path / "checkpoints" / f"block-{block}.log"
                 log = logs.enter_context(open(path, "w"))
-                processes.append(_start_worker(folder, block, cores, log))
+                processes.append(_start_worker(folder, block, cores, settings, log))
             yield processes
         finally:
             for process in processes:
@@ -180,7 +184,7 @@ def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list
 
 
 def _start_worker(
-    folder: RunFolder, block: int, cores: list[int], log: IO[str]
+    folder: RunFolder, block: int, cores: list[int], settings: dict[str, str], log: IO[str]
 ) -> subprocess.Popen[str]:
     where = ",".join(map(str, cores))
     command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), where]
@@ -190,7 +194,7 @@ def _start_worker(
         stderr=log,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={**_WORKER_SETTINGS, **os.environ},  # what the user has set goes first
+        env={**settings, **os.environ},  # what the user has set goes first
     )
 
 
