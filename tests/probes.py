@@ -136,6 +136,16 @@ def probe_problem(probe: Probe) -> Problem:
     return Problem("probe", "a probe", probe, contexts, DISCOUNT)
 
 
+def train(training, iterations, state=None, start=0):
+    """The state after so many iterations, and the metrics of each."""
+    state = training.init() if state is None else state
+    rows = []
+    for number in range(start, start + iterations):
+        state, latest = training.iterate(state, number)
+        rows.append(latest)
+    return state, rows
+
+
 def trained(probe: Probe, learner, iterations: int, steps: int = 256, seeds=(0, 1)):
     """Learner states of all seeds after training on uniformly drawn cues."""
     training = Training(probe_problem(probe), Random(), learner, seeds, steps)

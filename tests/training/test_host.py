@@ -9,18 +9,9 @@ from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
 from selfpaced.training import episodes_host, host, rollout_host
 from selfpaced.training.host import HostTraining
-from tests.probes import DISCOUNT, HostProbe, probe_problem
+from tests.probes import DISCOUNT, HostProbe, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
-
-
-def train(training, iterations, state=None, start=0):
-    state = training.init() if state is None else state
-    rows = []
-    for number in range(start, start + iterations):
-        state, latest = training.iterate(state, number)
-        rows.append(latest)
-    return state, rows
 
 
 def probe_training(seeds=(1, 2), num_actors=4, learner=SMALL, steps=64, **probe):

@@ -8,18 +8,9 @@ from selfpaced.teachers.interior_point import solve_together
 from selfpaced.training import iteration as heart
 from selfpaced.training.evaluation import evaluate
 from selfpaced.training.iteration import Training
-from tests.probes import Probe, probe_problem
+from tests.probes import Probe, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
-
-
-def train(training, iterations, state=None, start=0):
-    state = training.init() if state is None else state
-    rows = []
-    for number in range(start, start + iterations):
-        state, latest = training.iterate(state, number)
-        rows.append(latest)
-    return state, rows
 
 
 @pytest.fixture(scope="module", name="training")

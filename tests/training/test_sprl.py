@@ -18,7 +18,7 @@ from selfpaced.teachers.episodic_dual import quadratic_features, regress
 from selfpaced.teachers.sprl import SPRL
 from selfpaced.training.evaluation import evaluate
 from selfpaced.training.sprl import EpisodicTraining, roll_out
-from tests.probes import Probe, probe_problem
+from tests.probes import Probe, probe_problem, train
 
 HIDDEN, NUM_STEPS = (), 3
 TEACHER = SPRL(alpha_offset=5, num_rollouts=10, num_remembered=4, kl_threshold=0.0)
@@ -74,15 +74,6 @@ LEVER = Problem(
 
 def lever_training(seeds=(1, 2), teacher=TEACHER, steps=60):
     return EpisodicTraining(LEVER, teacher, EpisodicPolicy(hidden=HIDDEN), seeds, steps)
-
-
-def train(training, iterations, state=None, start=0):
-    state = training.init() if state is None else state
-    rows = []
-    for number in range(start, start + iterations):
-        state, latest = training.iterate(state, number)
-        rows.append(latest)
-    return state, rows
 
 
 def assert_same(left, right):
