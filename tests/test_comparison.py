@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import selfpaced.comparison as comparison
-from selfpaced import RunFolder, SelfpacedError, neurips2020
+from selfpaced import Random, RunFolder, SelfpacedError, neurips2020
 from selfpaced.compare_command import CompareOptions, compare_command
 from selfpaced.comparison import (
     InterruptedComparisonError,
@@ -98,10 +98,14 @@ def test_every_teacher_is_paired_with_every_learner_of_the_paper(tmp_path):
     assert shorter.experiment == replace(cells[0].experiment, iterations=7)
 
 
+class Mine(Random):
+    """Somebody's teacher."""
+
+
 def test_anybodys_teacher_has_a_cell_too(tmp_path):
-    name = "selfpaced.teachers:Random"
+    name = "tests.test_comparison:Mine"
     [cell] = plan_cells("point-mass-3d", [name], ["ppo"], SEEDS, tmp_path)
-    assert cell.path == tmp_path / "selfpaced.teachers-Random-ppo"
+    assert (cell.teacher, cell.path) == (name, tmp_path / "tests.test_comparison-Mine-ppo")
 
 
 @pytest.mark.parametrize(
