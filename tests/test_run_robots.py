@@ -53,7 +53,7 @@ def advance(checkpoint, training, num):
 def test_a_robot_is_trained_from_the_command_line(tmp_path, capsys):
     out = tmp_path / "run"
     arguments = [
-        *("train", "ball-catching", "--teacher", "spdl*", "--seeds", "2", "--iterations", "2"),
+        *("train", "ball-catching", "--teacher", "spdl*", "--seeds", "1", "--iterations", "2"),
         *("--steps-per-iteration", "400", "--num-environments", "4"),
         *("--evaluation-episodes", "4", "--learner.hidden", "8", "--learner.num-minibatches", "4"),
         *("--environment.normal", "axis", "--out", str(out)),

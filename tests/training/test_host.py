@@ -99,10 +99,10 @@ def test_sac_learns_after_every_step():
     learner = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
     training = probe_training(learner=learner, num_actors=1, length=1, reward="action", noise=0.0)
     before = training.evaluate(training.init(), 0, 50).discounted_return[:, 1].mean()
-    state, _ = train(training, 60)
-    after = training.evaluate(state, 60, 50).discounted_return[:, 1].mean()
+    state, _ = train(training, 40)
+    after = training.evaluate(state, 40, 50).discounted_return[:, 1].mean()
     assert before < -0.2
-    assert after > 0.5 * before
+    assert after > 0.6 * before
 
 
 def test_evaluation_meets_the_target_with_both_policies():
