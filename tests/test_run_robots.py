@@ -19,15 +19,12 @@ SMALL = {"iterations": 4, "evaluation_episodes": 3, "evaluate_every": 4, "seeds"
 LEARNER = PPO(hidden=(8,), num_minibatches=4)
 
 
-@pytest.mark.parametrize(
-    ("problem", "steps", "num"), [("ball-catching", 400, 4), ("ant-gate", 80, 4)]
-)
-def test_a_robot_goes_on_from_a_checkpoint_to_the_same_bits(problem, steps, num, tmp_path):
+def test_a_robot_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     experiment = replace(
-        neurips2020(problem, "default"),
+        neurips2020("ball-catching", "default"),
         learner=LEARNER,
-        steps_per_iteration=steps,
-        num_environments=num,
+        steps_per_iteration=400,
+        num_environments=4,
         **SMALL,
     )
     straight = Checkpoint.begin(experiment.training(experiment.seeds), experiment)

@@ -166,10 +166,10 @@ def test_a_policy_can_begin_by_holding_still(learner):
     assert np.abs(act["hold"]).mean() < 0.5 * np.abs(act["random"]).mean()
 
 
-@pytest.mark.parametrize("in_processes", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_anybodys_gymnasium_environment_will_do(in_processes):
+@pytest.mark.slow  # in one process the page on adding your own does it
+def test_anybodys_gymnasium_environment_runs_in_processes_of_its_own():
     environment = GymnasiumEnvironment(
-        "selfpaced/PointMass2D-v0", time_limit=100, in_processes=in_processes, max_side_by_side=4
+        "selfpaced/PointMass2D-v0", time_limit=100, in_processes=True, max_side_by_side=4
     )
     problem = Problem("mine", "somebody's", environment, POINT_MASS_2D.contexts, 0.95)
     training = HostTraining(problem, Random(), SMALL, (3,), 256, 2)
