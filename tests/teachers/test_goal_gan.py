@@ -53,8 +53,8 @@ def _pretrained():
 
 def test_before_training_contexts_resemble_the_initial_distribution(pretrained):
     drawn = FULL.sample(rng(1), pretrained, 2000)
-    # networks that compete never quite settle; untrained, the mean would be (2, 0)
-    np.testing.assert_allclose(drawn.mean(axis=0), (2.5, -0.5), atol=0.3)
+    # networks that compete never quite settle: off by less than the width of the distribution
+    assert (np.abs(drawn.mean(axis=0) - (2.5, -0.5)) < (0.2, 0.1)).all()
     noise = np.array([0.1, 0.05])  # noise_level times the box
     np.testing.assert_allclose(drawn.std(axis=0), np.hypot((0.2, 0.1), noise), rtol=0.4)
 
