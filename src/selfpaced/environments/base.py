@@ -34,13 +34,8 @@ class Spec(NamedTuple):
         return len(self.action_low)
 
 
-class Environment(Protocol):
-    """One simulated world, as pure and vmappable functions; nothing resets by itself.
-
-    Randomness comes in as standard normal `noise`, drawn by the caller for many steps at once:
-    on a CPU that is several times faster than a random key per step, and it lets a test replay
-    the same noise through another face of the same environment.
-    """
+class AnyEnvironment(Protocol):
+    """What is known of an environment before it runs, wherever it is simulated."""
 
     @property
     def observation_size(self) -> int:
@@ -55,16 +50,25 @@ class Environment(Protocol):
         """Upper bound of every action component."""
 
     @property
-    def noise_size(self) -> int:
-        """How many standard normals one step consumes."""
-
-    @property
     def min_episode_steps(self) -> int:
         """No episode can be shorter; one if nothing better is known."""
 
     @property
     def max_episode_steps(self) -> int:
         """The time limit."""
+
+
+class Environment(AnyEnvironment, Protocol):
+    """One simulated world, as pure and vmappable functions; nothing resets by itself.
+
+    Randomness comes in as standard normal `noise`, drawn by the caller for many steps at once:
+    on a CPU that is several times faster than a random key per step, and it lets a test replay
+    the same noise through another face of the same environment.
+    """
+
+    @property
+    def noise_size(self) -> int:
+        """How many standard normals one step consumes."""
 
     def reset(self, key: jax.Array, context: jax.Array) -> tuple[jax.Array, State]:
         """Begin an episode in this context; returns its first observation."""

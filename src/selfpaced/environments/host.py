@@ -17,30 +17,12 @@ from typing import Protocol, runtime_checkable
 
 from gymnasium.vector import VectorEnv
 
+from selfpaced.environments.base import AnyEnvironment
+
 
 @runtime_checkable
-class HostEnvironment(Protocol):
+class HostEnvironment(AnyEnvironment, Protocol):
     """One simulated world as a frozen dataclass of its settings."""
-
-    @property
-    def observation_size(self) -> int:
-        """Length of an observation, visible context included."""
-
-    @property
-    def action_low(self) -> tuple[float, ...]:
-        """Lower bound of every action component."""
-
-    @property
-    def action_high(self) -> tuple[float, ...]:
-        """Upper bound of every action component."""
-
-    @property
-    def min_episode_steps(self) -> int:
-        """No episode can be shorter; one if nothing better is known."""
-
-    @property
-    def max_episode_steps(self) -> int:
-        """The time limit."""
 
     @property
     def max_side_by_side(self) -> int:
