@@ -7,7 +7,7 @@ from selfpaced import PPO, SAC, SPDL, Default, Random
 from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
 from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
-from selfpaced.training import episodes_host, host, rollout_host
+from selfpaced.training import acting, episodes_host, host, rollout_host
 from selfpaced.training.host import HostTraining
 from tests.probes import DISCOUNT, HostProbe, probe_problem, train
 
@@ -142,7 +142,7 @@ def test_nothing_is_compiled_again_in_the_loop():
     training.evaluate(state, 4, 10)
     compiled = (
         host._update_block, host._draw, host._init_learners, episodes_host._noise,
-        rollout_host.act_block, rollout_host.value_block,
+        acting.act_block, rollout_host.value_block,
     )  # fmt: skip
     before = [function._cache_size() for function in compiled]
     state, _ = train(training, 6, state, start=4)

@@ -48,6 +48,7 @@ class AntGateVector(MujocoVector):
         model = load_model("ant_gate.xml")
         simulations = Simulations(model, num_envs, FRAME_SKIP, num_threads, CONTROL)
         super().__init__(environment, ANT_GATE_CONTEXTS, simulations)
+        self._walls = np.zeros((num_envs, 6))
 
     def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, Info]:
         """Apply one action per row; rows whose episode is over stay as they are."""
@@ -61,15 +62,16 @@ class AntGateVector(MujocoVector):
         qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
         qvel = START_NOISE * np.array([rng.standard_normal(model.nv) for rng in rngs])
         self.simulations.place(rows, qpos, qvel)
+        self._walls[rows] = wall_positions(self._context[rows])
 
-    def _observe(self, rows: Array) -> Array:
+    def _observe(self, rows: Array | slice) -> Array:
         state = self.simulations.states[rows, 1 : 1 + STATE_SIZE]  # without the clock
         return np.concatenate([state, self._context[rows]], axis=1)
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
-        action = np.clip(actions, -1.0, 1.0)  # D2
-        contexts = self._context if rows is None else self._context[rows]
-        controls = np.concatenate([action, wall_positions(contexts)], axis=1)
+        action = np.minimum(np.maximum(actions, -1.0), 1.0)  # D2
+        walls = self._walls if rows is None else self._walls[rows]
+        controls = np.concatenate([action, walls], axis=1)
         states, _, unstable = self.simulations.advance(rows, controls[:, None])
         x, _, height = states[:, -1, self.simulations.qpos][:, :3].T
         return Outcome(
@@ -84,8 +86,11 @@ class AntGateVector(MujocoVector):
         with np.errstate(over="ignore", invalid="ignore"):  # of what is unstable anyway
             return (np.square(velocity).sum(axis=2) > MAX_SPEED**2).any(axis=1)
 
+    def _saved(self) -> dict[str, Array]:
+        return {"walls": self._walls}
+
     def _prepare_picture(self, row: int, data: mujoco.MjData) -> None:
-        walls = wall_positions(self._context[[row]])[0]
+        walls = self._walls[row]
         data.mocap_pos[:] = walls.reshape(2, 3)
         ant = self.simulations.states[row, self.simulations.qpos][:2]
         # the camera is no part of the physics, so the shared model may carry it

@@ -74,11 +74,12 @@ class BallCatchingVector(MujocoVector):
         )
         self.simulations.place(rows, positions, velocities)
 
-    def _observe(self, rows: Array) -> Array:
-        observation = np.empty((len(rows), self.environment.observation_size))
-        observation[:, :5] = self._desired[rows[:, None], CONTROLLED]
-        observation[:, 5:] = self.simulations.states[rows[:, None], self._seen]
-        return observation.clip(-OBSERVATION_BOUND, OBSERVATION_BOUND, out=observation)
+    def _observe(self, rows: Array | slice) -> Array:
+        desired = self._desired[rows].take(CONTROLLED, axis=1)
+        seen = self.simulations.states[rows].take(self._seen, axis=1)
+        observation = np.concatenate([desired, seen], axis=1)
+        np.maximum(observation, -OBSERVATION_BOUND, out=observation)  # half the time of np.clip
+        return np.minimum(observation, OBSERVATION_BOUND, out=observation)
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
         num = len(actions)

@@ -80,8 +80,9 @@ class Simulations:
         # MuJoCo's clock jumps back; beyond that, whatever is not a number is no simulation
         unstable = np.abs(after[:, -1, 0] - before[:, 0] - duration) > 0.5 * duration
         unstable |= ~np.isfinite(after[:, -1].sum(axis=1))
-        # MuJoCo would replace such controls by zeros, and only warn
-        unstable |= (np.abs(buffers[0]) > mujoco.mjMAXVAL).any(axis=(1, 2))
+        if np.abs(controls).max(initial=0.0) > mujoco.mjMAXVAL:
+            # MuJoCo would replace such controls by zeros, and only warn
+            unstable |= (np.abs(controls) > mujoco.mjMAXVAL).any(axis=(1, 2))
         end = after[:, -1]
         if unstable.any():
             end = np.where(unstable[:, None], before, end)

@@ -63,7 +63,6 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self.single_action_space = box(low, high)
         self.observation_space = batch_space(self.single_observation_space, num)
         self.action_space = batch_space(self.single_action_space, num)
-        self._everyone = np.arange(num)
         # one row per episode; together with the simulations all that is to be saved
         self._context = np.zeros((num, contexts.size))
         self._observation = np.zeros((num, size), np.float32)
@@ -83,8 +82,8 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         """Place the bodies of these rows, in the contexts `self._context[rows]`."""
         raise NotImplementedError
 
-    def _observe(self, rows: Array) -> Array:
-        """Observations [n, O] of the simulations in these rows."""
+    def _observe(self, rows: Array | slice) -> Array:
+        """Observations [n, O] of the simulations in these rows; a slice is faster."""
         raise NotImplementedError
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
@@ -207,7 +206,6 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         outcome = self._advance(rows, actions)
         # a slice where that is possible: NumPy takes several times as long to pick rows
         where = slice(None) if rows is None else rows
-        rows = self._everyone if rows is None else rows
         terminated = outcome.terminated | outcome.unstable
         self._steps[where] += 1
         late = ~terminated & (self._steps[where] >= self.environment.max_episode_steps)
@@ -217,11 +215,11 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         reward[where] = outcome.reward
         truncated[where] = late
         if outcome.unstable.any():
-            bad = rows[outcome.unstable]
+            everyone = np.arange(self.num_envs)[where]
+            bad = everyone[outcome.unstable]
             reward[bad], self._success[bad] = 0.0, False
-            rows = rows[~outcome.unstable]  # the others keep their last observation
-            where = rows
-        self._observation[where] = self._observe(rows)
+            where = everyone[~outcome.unstable]  # the others keep their last observation
+        self._observation[where] = self._observe(where)
 
     def _generator(self, row: int, seed: int | None) -> np.random.Generator:
         if seed is not None:
@@ -234,10 +232,9 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if mask is None:
             return np.arange(self.num_envs)
         array = np.asarray(mask)
-        require(
-            array.shape == (self.num_envs,) and array.dtype == bool,
-            f"reset_mask wants {self.num_envs} booleans, got {array.dtype} of shape {array.shape}",
-        )
+        if array.shape != (self.num_envs,) or array.dtype != bool:
+            got = f"{array.dtype} of shape {array.shape}"
+            raise SelfpacedError(f"reset_mask wants {self.num_envs} booleans, got {got}")
         return np.flatnonzero(array)
 
     def _check_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
@@ -256,13 +253,8 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         return seeds
 
     def _check_contexts(self, given: ArrayLike, rows: Array) -> Array:
-        shape = (self.num_envs, self.contexts.size)
-        wanted = f"contexts want shape {shape} ({', '.join(self.contexts.names)})"
-        try:
-            array = np.asarray(given, np.float64)
-        except (TypeError, ValueError):
-            raise SelfpacedError(f"{wanted}, got {given!r}") from None
-        require(array.shape == shape, f"{wanted}, got an array of shape {array.shape}")
+        names = f" ({', '.join(self.contexts.names)})"
+        array = _numbers("contexts", given, (self.num_envs, self.contexts.size), names)
         chosen = array[rows]
         for context in chosen[~self.contexts.contains(chosen)][:1]:
             self.contexts.check(context)  # says what is wrong
@@ -270,14 +262,8 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     def _check_actions(self, actions: ArrayLike) -> Array:
         require(bool(self._begun.all()), "step() came before the first reset(): call reset()")
-        shape = (self.num_envs, len(self.environment.action_low))
-        try:
-            array = np.asarray(actions, np.float64)
-        except (TypeError, ValueError):
-            raise SelfpacedError(f"actions want shape {shape}, got {actions!r}") from None
-        require(
-            array.shape == shape, f"actions want shape {shape}, got an array of shape {array.shape}"
-        )
+        size = len(self.environment.action_low)
+        array = _numbers("actions", actions, (self.num_envs, size))
         if not np.isfinite(array.sum()):
             row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
             raise SelfpacedError(
@@ -285,6 +271,19 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
                 "(has the policy diverged?)"
             )
         return array
+
+
+def _numbers(what: str, given: ArrayLike, shape: tuple[int, int], note: str = "") -> Array:
+    """An array of floats of this shape; a message is only put together when it is needed."""
+    wanted = "{} want shape {}{}, got {}"
+    try:
+        array = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise SelfpacedError(wanted.format(what, shape, note, repr(given))) from None
+    if array.shape != shape:
+        got = f"an array of shape {array.shape}"
+        raise SelfpacedError(wanted.format(what, shape, note, got))
+    return array
 
 
 def _bounds(environment: HostEnvironment) -> tuple[tuple[float, ...], tuple[float, ...]]:

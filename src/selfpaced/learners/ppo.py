@@ -7,7 +7,7 @@ the presets.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,21 +18,17 @@ from selfpaced.environments.base import Spec
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
+    OnPolicyLearner,
+    OnPolicyState,
     Parameters,
     estimate_value,
     init_parameters,
     log_probability,
-    sample_action,
     shuffled,
 )
 from selfpaced.settings import require, require_choice, require_not_negative, require_positive
 
-
-class PPOState(NamedTuple):
-    """Policy and value network, and the optimiser's memory."""
-
-    parameters: Parameters
-    optimiser: Any
+Metrics = dict[str, jax.Array]
 
 
 class Samples(NamedTuple):
@@ -46,7 +42,7 @@ class Samples(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PPO:
+class PPO(OnPolicyLearner):
     """Clipped policy gradient with a diagonal Gaussian whose std does not depend on the state."""
 
     hidden: tuple[int, ...] = (64, 64)
@@ -84,27 +80,14 @@ class PPO:
         require_not_negative(self, "value_coefficient", "entropy_coefficient")
         require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
 
-    @property
-    def steps_per_update(self) -> None:
-        """On-policy: learns once from all steps of an iteration."""
-        return None
-
-    def init(self, key: jax.Array, spec: Spec) -> PPOState:
+    def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Orthogonal networks, a standard deviation of one in environment units."""
         parameters = init_parameters(key, spec, self.hidden)
-        return PPOState(parameters, self._optimiser().init(parameters))
-
-    def act(self, noise: jax.Array, state: PPOState, observation: jax.Array) -> jax.Array:
-        """Sample the Gaussian; unbounded, the caller clips."""
-        return sample_action(state.parameters, noise, observation)
-
-    def value(self, state: PPOState, observation: jax.Array) -> jax.Array:
-        """The critic."""
-        return estimate_value(state.parameters["value"], observation)
+        return OnPolicyState(parameters, self._optimiser().init(parameters))
 
     def update(
-        self, key: jax.Array, spec: Spec, state: PPOState, rollout: Rollout
-    ) -> tuple[PPOState, dict[str, jax.Array]]:
+        self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
+    ) -> tuple[OnPolicyState, Metrics]:
         """Several epochs of shuffled minibatches."""
         samples = _as_rows(self._samples(spec, state.parameters, rollout))
         num_samples = len(samples)
@@ -115,13 +98,13 @@ class PPO:
         )
         optimiser = self._optimiser()
 
-        def learn(state: PPOState, columns: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
+        def learn(state: OnPolicyState, columns: jax.Array) -> tuple[OnPolicyState, Metrics]:
             batch = _from_columns(spec, columns)
             gradient, metrics = jax.grad(self._loss, has_aux=True)(state.parameters, batch)
             steps, memory = optimiser.update(gradient, state.optimiser, state.parameters)
-            return PPOState(optax.apply_updates(state.parameters, steps), memory), metrics
+            return OnPolicyState(optax.apply_updates(state.parameters, steps), memory), metrics
 
-        def epoch(state: PPOState, key: jax.Array) -> tuple[PPOState, dict[str, jax.Array]]:
+        def epoch(state: OnPolicyState, key: jax.Array) -> tuple[OnPolicyState, Metrics]:
             batches = samples[shuffled(key, num_samples).reshape(self.num_minibatches, -1)]
             return jax.lax.scan(learn, state, batches.swapaxes(1, 2))
 
@@ -146,9 +129,7 @@ class PPO:
         samples = Samples(rollout.observation, rollout.action, before, advantage, advantage + value)
         return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), samples)
 
-    def _loss(
-        self, parameters: Parameters, batch: Samples
-    ) -> tuple[jax.Array, dict[str, jax.Array]]:
+    def _loss(self, parameters: Parameters, batch: Samples) -> tuple[jax.Array, Metrics]:
         advantage = batch.advantage - batch.advantage.mean()
         advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
         log_ratio = (

@@ -20,11 +20,12 @@ from selfpaced.environments.base import Spec
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
+    OnPolicyLearner,
+    OnPolicyState,
     Parameters,
     estimate_value,
     init_parameters,
     log_probability,
-    sample_action,
     shuffled,
 )
 from selfpaced.learners.networks import Layers, apply_layers
@@ -35,13 +36,6 @@ RESIDUAL_TOLERANCE = 1e-10  # squared length at which a linear system counts as 
 NUM_HALVINGS = 10  # of the step, before it is given up
 KL_SLACK = 1.5  # the step was scaled with a quadratic model; the KL it really makes may be larger
 NO_GRADIENT = 1e-8
-
-
-class TRPOState(NamedTuple):
-    """Policy and value network, and the memory of the value function's optimiser."""
-
-    parameters: Parameters
-    optimiser: Any
 
 
 class Samples(NamedTuple):
@@ -73,7 +67,7 @@ class _Attempt(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TRPO:
+class TRPO(OnPolicyLearner):
     """Natural policy gradient with a bounded KL and a line search; the policy is that of PPO."""
 
     hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer; policy and value are separate
@@ -100,34 +94,21 @@ class TRPO:
         )
         require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
 
-    @property
-    def steps_per_update(self) -> None:
-        """On-policy: learns once from all steps of an iteration."""
-        return None
-
-    def init(self, key: jax.Array, spec: Spec) -> TRPOState:
+    def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Orthogonal networks, a standard deviation of one in environment units."""
         parameters = init_parameters(key, spec, self.hidden)
-        return TRPOState(parameters, self._optimiser().init(parameters["value"]))
-
-    def act(self, noise: jax.Array, state: TRPOState, observation: jax.Array) -> jax.Array:
-        """Sample the Gaussian; unbounded, the caller clips."""
-        return sample_action(state.parameters, noise, observation)
-
-    def value(self, state: TRPOState, observation: jax.Array) -> jax.Array:
-        """The critic."""
-        return estimate_value(state.parameters["value"], observation)
+        return OnPolicyState(parameters, self._optimiser().init(parameters["value"]))
 
     def update(
-        self, key: jax.Array, spec: Spec, state: TRPOState, rollout: Rollout
-    ) -> tuple[TRPOState, dict[str, jax.Array]]:
+        self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
+    ) -> tuple[OnPolicyState, dict[str, jax.Array]]:
         """One step of the policy, then a few epochs for the value function."""
         samples = self._samples(spec, state.parameters, rollout)
         policy, metrics = self._improve_policy(state.parameters, samples)
         layers, memory, value_loss = self._fit_value(key, state, samples)
         metrics["learner/value_loss"] = value_loss
         metrics["learner/policy_std"] = jnp.exp(policy["log_std"]).mean()
-        return TRPOState(policy | {"value": layers}, memory), metrics
+        return OnPolicyState(policy | {"value": layers}, memory), metrics
 
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.flatten(optax.adam(self.value_learning_rate))  # one vector: fewer operations
@@ -173,7 +154,7 @@ class TRPO:
         return unravel(flat), outcome
 
     def _fit_value(
-        self, key: jax.Array, state: TRPOState, samples: Samples
+        self, key: jax.Array, state: OnPolicyState, samples: Samples
     ) -> tuple[Layers, Any, jax.Array]:
         """Shuffled minibatches; the last, incomplete one is dropped."""
         num_samples = len(samples.target_value)

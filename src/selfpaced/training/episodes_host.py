@@ -12,9 +12,9 @@ from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array
+from selfpaced.training.acting import BlockPolicy
 from selfpaced.training.evaluation import Evaluation
 from selfpaced.training.rollout_host import (
-    act_block,
     flag,
     num_cores,
     reset_worlds,
@@ -95,11 +95,12 @@ def _run_side_by_side(
     discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
     alive, success = np.ones(flat, bool), np.zeros(flat, bool)
     path = [observation]
+    policy = BlockPolicy(learner, learner_state)
     for step in range(environment.max_episode_steps):
         boldness = np.array([1.0, 0.0], np.float32)[None, :, None, None]
         scaled = (both(noise[:, step]) * boldness).reshape(*flat, -1)
-        action = np.asarray(act_block(learner, learner_state, scaled, observation))
-        observation, reward, terminated, truncated, info = step_worlds(problem, worlds, action)
+        outcome = step_worlds(problem, worlds, policy(scaled, observation))
+        observation, reward, terminated, truncated, info = outcome
         discounted_return += np.where(alive, problem.discount**step * reward, 0.0)
         success = np.where(alive, flag(info, "success", flat), success)  # the last step's
         length += alive

@@ -19,6 +19,7 @@ from selfpaced.learners.base import Learner, Rollout
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes
 from selfpaced.settings import require
+from selfpaced.training.acting import BlockPolicy
 
 
 class HostActors(NamedTuple):
@@ -101,10 +102,11 @@ class HostCollector:
         terminated = np.empty((num_steps, *shape), bool)
         truncated = np.empty((num_steps, *shape), bool)
         next_observation = np.empty_like(observation)
+        policy = BlockPolicy(self.learner, learner_state)
         for step in range(num_steps):
             self._begin_episodes()
             observation[step] = self.actors.observation
-            action[step] = act_block(self.learner, learner_state, noise[step], observation[step])
+            action[step] = policy(noise[step], observation[step])
             outcome = step_worlds(self.problem, self.worlds, action[step])
             next_observation[step], reward[step], terminated[step], truncated[step], info = outcome
             self._count(reward[step], terminated[step] | truncated[step], info)
@@ -195,10 +197,9 @@ def step_worlds(
 ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
     """One step of all worlds with actions [S, N, A]; the world gets legal ones."""
     *shape, size = action.shape
-    legal = np.clip(action, problem.spec.action_low, problem.spec.action_high)
-    observation, reward, terminated, truncated, info = worlds.step(
-        legal.reshape(-1, size).astype(np.float32, copy=False)
-    )
+    low, high = np.array((problem.spec.action_low, problem.spec.action_high), np.float32)
+    legal = np.minimum(np.maximum(action.reshape(-1, size), low), high)  # faster than np.clip
+    observation, reward, terminated, truncated, info = worlds.step(legal)
     return (
         observation.reshape(*shape, -1),
         np.asarray(reward).reshape(shape),
@@ -221,15 +222,6 @@ def reset_worlds(
     each: Any = list(seeds)  # Gymnasium's annotation forgets that rows may have their own
     observation, _ = worlds.reset(seed=each, options=options)
     return np.asarray(observation).reshape(*begins.shape, -1)
-
-
-@partial(jax.jit, static_argnums=0)
-def act_block(
-    learner: Learner, learner_state: Any, noise: jax.Array, observation: jax.Array
-) -> jax.Array:
-    """Actions [S, N, A] of all actors of all seeds."""
-    act = jax.vmap(learner.act, (0, None, 0))
-    return jax.vmap(act)(noise, learner_state, observation)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,0 +1,46 @@
+"""Choosing actions around a simulator: many calls, each of them about few numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from selfpaced.learners.base import ActsInNumPy, Learner
+from selfpaced.records import Array
+
+
+class BlockPolicy:
+    """The policies of all seeds as they are now."""
+
+    def __init__(self, learner: Learner, learner_state: Any) -> None:
+        self._learner, self._state = learner, learner_state
+        self._host_states: list[Any] | None = None
+        if isinstance(learner, ActsInNumPy):
+            state = learner.host_state(learner_state)
+            num_seeds = len(jax.tree.leaves(state)[0])
+            self._host_states = [_seed_of(state, seed) for seed in range(num_seeds)]
+
+    def __call__(self, noise: Array, observation: Array) -> Array:
+        """Actions [S, N, A] of all actors of all seeds."""
+        if self._host_states is None:
+            return np.asarray(act_block(self._learner, self._state, noise, observation))
+        action = np.empty_like(noise)
+        for seed, state in enumerate(self._host_states):
+            action[seed] = self._learner.act(noise[seed], state, observation[seed])
+        return action
+
+
+@partial(jax.jit, static_argnums=0)
+def act_block(
+    learner: Learner, learner_state: Any, noise: jax.Array, observation: jax.Array
+) -> jax.Array:
+    """Actions [S, N, A] in one compiled call."""
+    act = jax.vmap(learner.act, (0, None, 0))
+    return jax.vmap(act)(noise, learner_state, observation)
+
+
+def _seed_of(state: Any, seed: int) -> Any:
+    return jax.tree.map(lambda array: array[seed], state)

@@ -1,0 +1,56 @@
+"""Acting in NumPy around a simulator chooses what JAX would."""
+
+import jax
+import numpy as np
+import pytest
+
+from selfpaced import PPO, SAC, TRPO
+from selfpaced.environments.base import Spec
+from selfpaced.learners.base import ActsInNumPy
+from selfpaced.training.acting import BlockPolicy, act_block
+
+SPEC = Spec(observation_size=5, action_low=(-1.0, -1.0), action_high=(1.0, 1.0), discount=0.9)
+NUM_SEEDS, NUM_ACTORS = 3, 4
+
+
+def states_of(learner):
+    keys = jax.random.split(jax.random.key(0), NUM_SEEDS)
+    return jax.vmap(lambda key: learner.init(key, SPEC))(keys)
+
+
+def inputs():
+    rng = np.random.default_rng(1)
+    shape = NUM_SEEDS, NUM_ACTORS
+    noise, observation = rng.standard_normal((*shape, 2)), rng.standard_normal((*shape, 5))
+    return noise.astype(np.float32), observation.astype(np.float32)
+
+
+@pytest.mark.parametrize("learner", [PPO(hidden=(8, 8)), TRPO(hidden=(8,)), SAC(hidden=(8,))])
+def test_every_seed_acts_with_its_own_policy(learner):
+    state, (noise, observation) = states_of(learner), inputs()
+    action = BlockPolicy(learner, state)(noise, observation)
+    assert isinstance(action, np.ndarray)
+    assert action.dtype == np.float32
+    wanted = act_block(learner, state, noise, observation)
+    np.testing.assert_allclose(action, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", [PPO(hidden=(8,)), TRPO(hidden=(8,))])
+def test_on_policy_learners_leave_jax_out(learner):
+    assert isinstance(learner, ActsInNumPy)
+    state = states_of(learner)
+    BlockPolicy(learner, state)(*inputs())
+    before = act_block._cache_size()
+    noise, observation = inputs()
+    BlockPolicy(learner, state)(noise[:, :2], observation[:, :2])  # JAX would compile for it
+    assert act_block._cache_size() == before
+
+
+def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
+    learner = PPO(hidden=(8,))
+    state, (noise, observation) = states_of(learner), inputs()
+    policy = BlockPolicy(learner, state)
+    before = policy(noise, observation)
+    for leaf in jax.tree.leaves(state):
+        leaf.delete()
+    np.testing.assert_array_equal(policy(noise, observation), before)
