@@ -7,11 +7,14 @@ Everything that is not MuJoCo counts as outside: acting, bookkeeping, learning, 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 from dataclasses import replace
 
 from selfpaced import neurips2020
 from selfpaced.environments.mujoco_simulations import Simulations
+from selfpaced.run import worker_settings
 
 WANTED = 0.35  # at most this share outside physics
 
@@ -56,5 +59,13 @@ def watch_physics() -> None:
     Simulations._rollout = timed  # type: ignore[method-assign]
 
 
+def train_as_workers_do() -> None:
+    """Start again with their settings: libraries read them when they are imported."""
+    settings = worker_settings(is_hosted=True)
+    if not settings.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **settings})
+
+
 if __name__ == "__main__":
+    train_as_workers_do()
     main()

@@ -158,7 +158,7 @@ def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
     processes, blocks = [], folder.blocks()
     is_hosted = folder.experiment().is_hosted
     shares = share_cores(_cores(), len(blocks), is_hosted)
-    settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
+    settings = worker_settings(is_hosted)
     with ExitStack() as logs:
         try:
             for block, cores in enumerate(shares):
@@ -171,6 +171,11 @@ def _workers(folder: RunFolder) -> Iterator[list[subprocess.Popen[str]]]:
                 process.send_signal(signal.SIGTERM)
             for process in processes:
                 _wait(process)
+
+
+def worker_settings(is_hosted: bool) -> dict[str, str]:
+    """The environment variables of the processes that train."""
+    return _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
 
 
 def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:

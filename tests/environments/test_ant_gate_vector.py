@@ -145,3 +145,12 @@ def test_gymnasiums_checker_finds_nothing_that_matters_in_a_single_ant():
     face.close()
     messages = [str(warning.message) for warning in caught]
     assert [text for text in messages if not any(part in text for part in known)] == []
+
+
+def test_a_single_ant_says_how_far_it_has_come():
+    face = HostFace(Problem("ant", "an ant", AntGate(), ANT_GATE_CONTEXTS, 0.995))
+    face.reset(seed=0)
+    observation, _, _, _, info = face.step(np.zeros(8))
+    face.close()
+    assert info["x_position"] == observation[0]
+    assert type(info["unstable"]) is bool

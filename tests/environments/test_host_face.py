@@ -180,14 +180,20 @@ def test_pictures_come_in_the_size_that_is_asked_for():
 
 
 def test_without_graphics_the_way_to_get_them_is_said(monkeypatch):
+    tries = []
+
     def broken(*arguments, **settings):
+        tries.append(arguments)
         raise RuntimeError("no display")
 
     monkeypatch.setattr(mujoco_picture.mujoco, "Renderer", broken)
+    monkeypatch.setattr(mujoco_picture, "_failures", [])
     face = HostFace(CATCHING, render_mode="rgb_array")
     face.reset(seed=0)
-    with pytest.raises(SelfpacedError, match=r"no display.*everything else works without it"):
-        face.render()
+    for _ in range(2):
+        with pytest.raises(SelfpacedError, match=r"no display.*everything else works without it"):
+            face.render()
+    assert len(tries) == 1  # some libraries end the process when they are tried again
     face.step(REST)
 
 

@@ -115,14 +115,22 @@ def test_closed_simulations_say_so(pendulums):
         pendulums.advance(None, np.zeros((5, 1, 1)))
 
 
-def test_without_mujoco_the_way_to_get_it_is_said(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (ImportError("No module named 'mujoco'"), r"pip install 'selfpaced\[mujoco\]'"),
+        (AttributeError("no glGetError"), r"with MUJOCO_GL=osmesa \(no glGetError\): unset it"),
+    ],
+)
+def test_where_mujoco_cannot_be_imported_the_way_out_is_said(monkeypatch, error, advice):
     def missing(name, *arguments):
         if name == "mujoco":
-            raise ImportError("No module named 'mujoco'")
+            raise error
         return original(name, *arguments)
 
     original = builtins.__import__
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
     monkeypatch.delitem(sys.modules, "mujoco")
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(SelfpacedError, match=r"pip install 'selfpaced\[mujoco\]'"):
+    with pytest.raises(SelfpacedError, match=advice):
         require_mujoco()

@@ -79,9 +79,8 @@ class HostFace(gymnasium.Env[Array, Array]):
         observation, reward, terminated, truncated, info = self._vector.step(checked[None])
         self._ended = bool(terminated[0] or truncated[0])
         shown = {
-            "context": info["context"][0],
-            "success": bool(info["success"][0]),
-            "unstable": bool(info["unstable"][0]),
+            name: column[0] if column.ndim > 1 else column[0].item()
+            for name, column in info.items()
         }
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), shown
 

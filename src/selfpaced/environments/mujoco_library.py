@@ -31,6 +31,11 @@ def require_mujoco() -> None:
             f"this problem is simulated by MuJoCo, which cannot be imported ({error}): "
             "pip install 'selfpaced[mujoco]'"
         ) from error
+    except Exception as error:  # it loads a graphics library, and each fails in its own way
+        raise SelfpacedError(
+            f"MuJoCo cannot be imported with MUJOCO_GL={os.environ.get('MUJOCO_GL', '')} "
+            f"({error}): unset it, or install what it stands for"
+        ) from error
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(_pass_on)
 

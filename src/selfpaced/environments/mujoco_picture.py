@@ -10,6 +10,9 @@ from selfpaced.settings import SelfpacedError
 
 CAMERA = "picture"  # every model of ours has a camera of this name
 
+# A graphics library that has failed may end the whole process when it is tried again.
+_failures: list[str] = []
+
 
 class Photographer:
     """Draws whatever is in `data`."""
@@ -20,14 +23,17 @@ class Photographer:
         # room for the largest picture that anybody asked for; otherwise MuJoCo refuses
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
-        try:
-            self._renderer = mujoco.Renderer(model, height=height, width=width)
-        except Exception as error:  # every OpenGL library fails in its own way
+        if not _failures:
+            try:
+                self._renderer = mujoco.Renderer(model, height=height, width=width)
+            except Exception as error:  # every OpenGL library fails in its own way
+                _failures.append(str(error))
+        if _failures:
             raise SelfpacedError(
-                f"pictures need OpenGL, which does not work here ({error}); install EGL "
+                f"pictures need OpenGL, which does not work here ({_failures[0]}); install EGL "
                 "(Debian and Ubuntu: libegl1 and libgl1-mesa-dri) and set MUJOCO_GL=egl before "
                 "mujoco is imported; everything else works without it"
-            ) from error
+            )
 
     def picture(self) -> Array:
         """Return uint8 [height, width, 3]; `data` must be up to date with its positions."""
