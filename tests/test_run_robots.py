@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from selfpaced import PPO, RunFolder, SelfpacedError, neurips2020
+from selfpaced import PPO, GoalGAN, RunFolder, SelfpacedError, neurips2020
 from selfpaced.checkpoint import Checkpoint
 from selfpaced.cli import main
 from selfpaced.experiment import Experiment
@@ -92,6 +92,8 @@ def test_what_a_robot_cannot_do_is_said():
         neurips2020("ball-catching", "sprl")
     with pytest.raises(SelfpacedError, match="robots"):
         replace(neurips2020("point-mass-3d"), initial_policy="hold")
+    with pytest.raises(SelfpacedError, match="clip_replay must be true"):
+        replace(neurips2020("ant-gate", "goal-gan"), teacher=GoalGAN(clip_replay=False))
     with pytest.raises(SelfpacedError, match="AntGate"):
         replace(neurips2020("ant-gate"), environment=3)
 

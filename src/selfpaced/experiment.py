@@ -70,6 +70,10 @@ class Experiment:
             f"environment wants settings of {type(own).__name__}, got {self.environment!r}",
         )
         require(
+            not self.is_hosted or getattr(self.teacher, "clip_replay", True),
+            f"{self.problem} has no contexts outside its box: clip_replay must be true",
+        )
+        require(
             not (self.is_hosted and isinstance(self.teacher, SPRL)),
             f"SPRL runs on problems simulated in JAX, {self.problem} is not one",
         )

@@ -16,7 +16,7 @@ import importlib.metadata
 import io
 import platform
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -180,9 +180,7 @@ class RunFolder:
     def learner_states(self) -> Any:
         """The learner of every seed, arrays with a leading axis of seeds."""
         experiment = self.experiment()
-        # however the policy began, it has the same shapes; learning to hold still takes a while
-        plain = replace(experiment, initial_policy="random")
-        template = plain.training(experiment.seeds).init().learner
+        template = experiment.training(experiment.seeds).init_learners()
         arrays, _ = read_arrays(self.path / "policies.safetensors")
         return restore_leaves("learner", template, arrays)
 

@@ -44,7 +44,7 @@ class WatchOptions:
     seed: int | None = None
     """whose policy; none: that of the first seed"""
     episodes: int | None = None
-    """how many, each in a new target context; none: about twenty seconds of them"""
+    """how many, each in a new target context; none: a few, up to about forty seconds"""
     deterministic: bool = False
     """act without randomness"""
     out: Path | None = None

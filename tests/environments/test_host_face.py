@@ -11,10 +11,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from selfpaced.environments import mujoco_picture
+from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
 from selfpaced.environments.host_face import HostFace
 from selfpaced.environments.mujoco_picture import Photographer
-from selfpaced.problems import Problem
+from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
 from tests.environments.arms import MODEL
 from tests.probes import HostProbe, probe_problem
@@ -200,3 +201,24 @@ def test_without_graphics_the_way_to_get_them_is_said(monkeypatch):
 def test_a_problem_that_nobody_has_drawn_says_so():
     with pytest.raises(SelfpacedError, match="nobody has drawn 'probe' yet"):
         HostFace(probe_problem(HostProbe()), render_mode="rgb_array")
+
+
+def test_a_problem_of_ones_own_has_a_face_as_well():
+    contexts = POINT_MASS_2D.contexts
+    environment = GymnasiumEnvironment("selfpaced/PointMass2D-v0", time_limit=100)
+    face = HostFace(Problem("mine", "somebody's", environment, contexts, 0.95))
+    _, info = face.reset(seed=0, options={"context": [1.0, 2.0]})
+    assert info == {"context": pytest.approx([1.0, 2.0]), "success": False}
+    *_, info = face.step(np.zeros(2))
+    assert info == {"context": pytest.approx([1.0, 2.0]), "success": False}
+    with pytest.raises(SelfpacedError, match="mine cannot be copied"):
+        copy.deepcopy(face)
+    face.close()
+
+
+@pytest.mark.parametrize("size", [(0, 480), (640, 100_000)])
+def test_pictures_have_a_sensible_size(size):
+    face = HostFace(CATCHING, "rgb_array", *size)
+    face.reset(seed=0)
+    with pytest.raises(SelfpacedError, match="between 16 and 4096 pixels"):
+        face.render()

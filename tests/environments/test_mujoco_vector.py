@@ -253,3 +253,16 @@ def test_a_step_before_the_first_reset_and_a_foreign_state_are_refused(robot):
         vector.step(np.zeros((NUM, len(robot().action_low))))
     with pytest.raises(SelfpacedError, match="does not fit 4 of these environments"):
         vector.set_state(begin(robot, num=3).get_state())
+
+
+@EVERY_ROBOT
+def test_what_is_closed_says_so(robot):
+    vector = begin(robot)
+    vector.close()
+    for use in (
+        vector.reset,
+        lambda: vector.step(next(actions(vector))),
+        lambda: vector.render_row(0),
+    ):
+        with pytest.raises(SelfpacedError, match="has been closed: make a new one"):
+            use()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 
 import gymnasium
+import pytest
 
 from selfpaced.environments import registration
 from selfpaced.environments.registration import GYMNASIUM_IDS, register_environments
@@ -17,6 +19,7 @@ def test_every_problem_has_a_gymnasium_id():
     assert sorted(GYMNASIUM_IDS.values()) == sorted(PROBLEMS)
 
 
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 def test_a_made_environment_is_a_face_of_its_problem():
     register_environments()
     for name, problem in GYMNASIUM_IDS.items():

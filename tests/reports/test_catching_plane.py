@@ -15,6 +15,8 @@ from selfpaced.reports.catching_plane import (
 )
 from selfpaced.reports.travel import Travel
 
+pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
+
 START = [0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0]
 
 
@@ -46,7 +48,6 @@ def test_the_papers_moments_are_shown_where_they_are_known():
     assert (len(shown), shown[0], shown[-1]) == (6, 0, 475)
 
 
-@pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 def test_the_sketch_is_the_arm_of_the_model():
     from selfpaced.environments.mujoco_library import load_model
 

@@ -12,6 +12,8 @@ from selfpaced.reports.catching_rate import (
     draw_catching_rates,
 )
 
+pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
+
 
 def test_an_evaluation_of_200_throws_is_the_catching_rate(make_run, monkeypatch):
     run = make_run(problem="ball-catching", evaluation_episodes=NUM_THROWS, reached=[15, 10, 20])
@@ -19,7 +21,6 @@ def test_an_evaluation_of_200_throws_is_the_catching_rate(make_run, monkeypatch)
     np.testing.assert_allclose(catching_rates(run), 10 / 20)  # all seeds came as far as 10
 
 
-@pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 def test_fewer_evaluations_are_not_enough(make_run):
     short = BallCatching(max_episode_steps=30)  # over before the ball is there
     run = make_run(problem="ball-catching", evaluation_episodes=5, environment=short, seeds=(1, 2))

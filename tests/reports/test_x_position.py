@@ -16,7 +16,7 @@ from selfpaced.reports.x_position import (
     tabulate,
 )
 
-needs_mujoco = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
+pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 
 
 def walks_to(*final, length=20):
@@ -58,7 +58,6 @@ def test_lines_end_where_episodes_end_and_the_median_goes_on(make_run, monkeypat
     assert [row[0] for row in rows] == ["SPDL + PPO"] * 2 + ["Random + PPO"] * 2
 
 
-@needs_mujoco
 def test_two_hundred_ants_start_at_zero_and_are_the_same_every_time(make_run):
     run = make_run(problem="ant-gate", environment=AntGate(max_episode_steps=5), seeds=(4, 9))
     walks = roll_out(run)
@@ -68,7 +67,6 @@ def test_two_hundred_ants_start_at_zero_and_are_the_same_every_time(make_run):
     np.testing.assert_array_equal(walks.x, roll_out(run).x)
 
 
-@needs_mujoco
 def test_time_passes_as_in_the_simulation():
     worlds = AntGate().make(1)
     assert worlds.metadata["render_fps"] == STEPS_PER_SECOND

@@ -4,10 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from selfpaced import PPO, SAC, TRPO
+from selfpaced import PPO, SAC, TRPO, Random
 from selfpaced.environments.base import Spec
 from selfpaced.learners.base import ActsInNumPy
 from selfpaced.training.acting import BlockPolicy, act_block
+from selfpaced.training.iteration import Training
+from tests.probes import Probe, probe_problem
 
 SPEC = Spec(observation_size=5, action_low=(-1.0, -1.0), action_high=(1.0, 1.0), discount=0.9)
 NUM_SEEDS, NUM_ACTORS = 3, 4
@@ -28,10 +30,10 @@ def inputs():
 @pytest.mark.parametrize("learner", [PPO(hidden=(8, 8)), TRPO(hidden=(8,)), SAC(hidden=(8,))])
 def test_every_seed_acts_with_its_own_policy(learner):
     state, (noise, observation) = states_of(learner), inputs()
-    action = BlockPolicy(learner, state)(noise, observation)
+    action = BlockPolicy(learner, state, trains=True)(noise, observation)
     assert isinstance(action, np.ndarray)
     assert action.dtype == np.float32
-    wanted = act_block(learner, state, noise, observation)
+    wanted = act_block(learner, True, state, noise, observation)
     np.testing.assert_allclose(action, wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -39,18 +41,39 @@ def test_every_seed_acts_with_its_own_policy(learner):
 def test_on_policy_learners_leave_jax_out(learner):
     assert isinstance(learner, ActsInNumPy)
     state = states_of(learner)
-    BlockPolicy(learner, state)(*inputs())
     before = act_block._cache_size()
     noise, observation = inputs()
-    BlockPolicy(learner, state)(noise[:, :2], observation[:, :2])  # JAX would compile for it
+    BlockPolicy(learner, state, trains=True)(noise[:, :2], observation[:, :2])  # a new shape
     assert act_block._cache_size() == before
 
 
 def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
     learner = PPO(hidden=(8,))
     state, (noise, observation) = states_of(learner), inputs()
-    policy = BlockPolicy(learner, state)
+    policy = BlockPolicy(learner, state, trains=True)
     before = policy(noise, observation)
     for leaf in jax.tree.leaves(state):
         leaf.delete()
     np.testing.assert_array_equal(policy(noise, observation), before)
+
+
+def test_what_a_learner_begins_with_is_not_its_policy():
+    learner = SAC(hidden=(8,), learning_starts=100)  # until then actions are uniform
+    state, (noise, observation) = states_of(learner), inputs()
+    training = BlockPolicy(learner, state, trains=True)(noise, observation)
+    evaluated = BlockPolicy(learner, state, trains=False)(noise, observation)
+    assert np.abs(training - evaluated).max() > 0.1
+    policy = jax.vmap(jax.vmap(learner.policy, (0, None, 0)))(noise, state, observation)
+    np.testing.assert_allclose(evaluated, policy, rtol=1e-5)
+
+
+def test_evaluations_on_jax_environments_are_of_the_policy_too():
+    learner = SAC(hidden=(8,), learning_starts=100)
+    training = Training(probe_problem(Probe()), Random(), learner, (1,), 64)
+    evaluation = training.evaluate(training.init(), 0, 20)
+    state = training.init().learner
+    memory = state.replay._replace(num_added=state.replay.num_added + 100)
+    later = training.init()._replace(learner=state._replace(replay=memory))
+    np.testing.assert_array_equal(
+        evaluation.discounted_return, training.evaluate(later, 0, 20).discounted_return
+    )

@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import jax
 import numpy as np
 import pytest
@@ -7,9 +9,10 @@ from selfpaced import PPO, SAC, SPDL, Default, Random
 from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
 from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
-from selfpaced.training import acting, episodes_host, host, rollout_host
+from selfpaced.training import acting, episodes_host, host, iteration, rollout_host
 from selfpaced.training.host import HostTraining
-from tests.probes import DISCOUNT, HostProbe, probe_problem, train
+from selfpaced.training.iteration import Training
+from tests.probes import DISCOUNT, HostProbe, Probe, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
 
@@ -49,6 +52,39 @@ def test_episodes_report_what_happened():
 def start(training):
     state = training.init()
     return state, training.sample_contexts(state, 0)
+
+
+@pytest.mark.parametrize(("ends_by", "time_out"), [("itself", False), ("time_out", True)])
+def test_time_outs_are_told_from_ends(ends_by, time_out):
+    training = probe_training(length=2, ends_by=ends_by)
+    state, contexts = start(training)
+    collector = training._collector(state.actors, contexts, 0)
+    rollout = collector.collect(state.learner, np.zeros((6, 2, 4, 1), np.float32))
+    over = np.arange(6) % 2 == 1
+    np.testing.assert_array_equal(rollout.truncated[:, 1, 2], over & time_out)
+    np.testing.assert_array_equal(rollout.terminated[:, 1, 2], over & (not time_out))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"steps": 66}, "multiple of num_actors"),
+        ({"num_actors": 0}, "num_actors"),
+    ],
+)
+def test_a_budget_that_cannot_be_divided_is_refused(mistake, message):
+    with pytest.raises(SelfpacedError, match=message):
+        probe_training(**mistake)
+
+
+def test_every_problem_has_its_kind_of_training():
+    inside, outside = probe_problem(Probe()), probe_problem(HostProbe())
+    with pytest.raises(SelfpacedError, match="train on it with HostTraining"):
+        Training(outside, Random(), SMALL, (1,), 64)
+    with pytest.raises(SelfpacedError, match="train on it with Training"):
+        HostTraining(inside, Random(), SMALL, (1,), 64)
+    with pytest.raises(SelfpacedError, match="initial_policy"):
+        HostTraining(outside, Random(), SMALL, (1,), 64, initial_policy="holld")
 
 
 def test_stopping_and_going_on_changes_nothing():
@@ -141,7 +177,7 @@ def test_nothing_is_compiled_again_in_the_loop():
     state, _ = train(training, 4)
     training.evaluate(state, 4, 10)
     compiled = (
-        host._update_block, host._draw, host._init_learners, episodes_host._noise,
+        host._update_block, host._draw, iteration._init_learners, episodes_host._noise,
         acting.act_block, rollout_host.value_block,
     )  # fmt: skip
     before = [function._cache_size() for function in compiled]
@@ -197,3 +233,47 @@ def test_environments_that_do_not_fit_are_told_apart():
         _ = GymnasiumEnvironment("selfpaced/PointMass2D-v0").max_episode_steps
     with pytest.raises(SelfpacedError, match="must be vectors"):
         _ = GymnasiumEnvironment("CartPole-v1").action_low
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"time_limit": -5}, "time_limit"),
+        ({"min_episode_steps": 0}, "min_episode_steps"),
+        ({"max_side_by_side": 0}, "max_side_by_side"),
+        ({"settings": {"a": 1}}, "pairs of name and value"),
+        ({"settings": (("a", [1]),)}, "pairs of name and value"),
+        ({"settings": (1, 2)}, "pairs of name and value"),
+    ],
+)
+def test_bad_settings_of_anybodys_environment_are_refused(mistake, message):
+    with pytest.raises(SelfpacedError, match=message):
+        GymnasiumEnvironment("selfpaced/PointMass2D-v0", **mistake)
+
+
+def test_a_learner_that_cannot_imitate_is_told_so():
+    @dataclass(frozen=True)
+    class Stubborn(PPO):
+        def init(self, key, spec):
+            return dict(super().init(key, spec)._asdict())
+
+    problem = probe_problem(HostProbe())
+    training = HostTraining(problem, Random(), Stubborn(), (1,), 64, initial_policy="hold")
+    with pytest.raises(SelfpacedError, match="NamedTuple with a field `parameters`, got dict"):
+        training.init()
+
+
+def test_evaluations_in_portions_make_their_worlds_once(monkeypatch):
+    made = []
+    original = HostProbe.make
+
+    def make(self, num_envs, num_threads=1):
+        made.append(num_envs)
+        return original(self, num_envs, num_threads)
+
+    monkeypatch.setattr(HostProbe, "make", make)
+    training = probe_training(max_side_by_side=12)
+    state = training.init()
+    made.clear()
+    assert training.evaluate(state, 0, 10).length.shape == (2, 2, 10)
+    assert made == [12]

@@ -31,7 +31,13 @@ def test_stopping_and_going_on_changes_nothing(training):
 def test_nothing_is_compiled_again_in_the_loop(training):
     state, _ = train(training, 4)
     training.evaluate(state, 4, 10)
-    compiled = (heart._learn_block, heart._init_block, evaluate, solve_together)
+    compiled = (
+        heart._learn_block,
+        heart._init_learners,
+        heart._init_actors,
+        evaluate,
+        solve_together,
+    )
     before = [function._cache_size() for function in compiled]
     state, _ = train(training, 8, state, start=4)
     training.evaluate(state, 12, 10)

@@ -32,7 +32,7 @@ FRAME_SKIP = 5
 START_NOISE = 0.1
 LOWEST, HIGHEST = 0.2, 1.0  # metres; outside, the ant has fallen or been thrown up
 ACTION_COST = 0.3
-MAX_SPEED = 30.0  # D6
+MAX_SPEED = 30.0  # D7
 VIEW = (0.766, 0.0, -0.643)  # of the camera: over the ant to the wall, 40 degrees down
 SLOPE = 0.5  # half the width of the picture, in distances from the camera
 MARGIN, CLOSEST = 2.5, 7.0  # metres
@@ -41,8 +41,6 @@ CONTROL = mujoco.mjtState.mjSTATE_CTRL.value | mujoco.mjtState.mjSTATE_MOCAP_POS
 
 class AntGateVector(MujocoVector):
     """N ants; `info["x_position"]` says how far each has come."""
-
-    metadata = MujocoVector.metadata | {"render_fps": 20}
 
     def __init__(self, environment: AntGate, num_envs: int, num_threads: int = 1) -> None:
         model = load_model("ant_gate.xml")

@@ -19,7 +19,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from selfpaced.records import Array
-from selfpaced.settings import require
+from selfpaced.settings import SelfpacedError, require, require_positive
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,24 @@ class GymnasiumEnvironment:
     time_limit: int | None = None
     """steps; none: the one it is registered with"""
     in_processes: bool = False
-    """each copy in a process of its own: for environments that take long to step"""
+    """each copy in a process of its own: for environments that take long to step. Such a process
+    imports your script anew: what it runs belongs under `if __name__ == "__main__":`"""
     max_side_by_side: int = 16
     """copies that one process can hold, for evaluation"""
     min_episode_steps: int = 1
     """no episode can be shorter"""
+
+    def __post_init__(self) -> None:
+        require_positive(self, "time_limit", none_allowed=True)
+        require_positive(self, "max_side_by_side", "min_episode_steps")
+        try:
+            hash(self.settings)
+            dict(self.settings)
+        except (TypeError, ValueError):
+            raise SelfpacedError(
+                "settings wants pairs of name and value that do not change, as "
+                f"(('gravity', 9.8), ('size', (2, 3))), got {self.settings!r}"
+            ) from None
 
     @property
     def observation_size(self) -> int:

@@ -1,8 +1,8 @@
 """A robot arm that has to catch a ball with a small net (paper, Section 5.3 and Appendix C.3).
 
 The context is where the ball is going to pass, in polar coordinates about the shoulder, and how far
-away it is thrown; the policy does not see it. Deviations from the paper's text, all but D5 in
-the experiments that its numbers come from:
+away it is thrown; the policy does not see it. Deviations from the paper's text, D1 to D4 of them
+also in the experiments that its numbers come from:
 
 D1  an action is a desired joint *velocity*: the desired positions move by 0.01 times it per step,
 D2  the velocity of the ball in the catching reward has unit length,
@@ -13,7 +13,8 @@ D4  only a contact of the ball with the net itself is a catch; with the palm or 
 D5  joints have no friction, where the published model had 0.001 N·m: in none of 4000 episodes did
     that decide whether the ball was caught, and the simulation is half as fast again without it,
 D6  the training loop limits actions to the box, in evaluations too, where the published
-    experiments applied and charged raw ones; three standard deviations of a new policy fit in.
+    experiments applied and charged raw ones; three standard deviations of a new policy fit in,
+D7  links collide as boxes and cylinders that were fitted to the hulls of the published meshes.
 """
 
 from __future__ import annotations

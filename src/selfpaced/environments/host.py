@@ -5,7 +5,8 @@ few promises of ours on top:
 
 - `reset(seed=[...], options={"context": [N, C], "reset_mask": [N]})` gives every row that begins
   an episode a context and a seed of its own; what is random in it depends on that seed alone,
-- `info["success"]` and `info["unstable"]` [N] accompany every step,
+- `info["success"]` [N] accompanies every step, and so does `info["unstable"]` where a simulation
+  can break down,
 - a row whose episode is over may be stepped: nothing happens in it, its reward is zero,
 - `get_state()` and `set_state()` hold everything that a run needs to go on to the same bits; an
   environment that cannot be saved has neither, and begins new episodes when a run is resumed.

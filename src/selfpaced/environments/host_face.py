@@ -56,6 +56,7 @@ class HostFace(gymnasium.Env[Array, Array]):
         self.action_space = self._vector.single_action_space
         self._begun = False
         self._ended = False
+        self._context: Array = np.zeros(problem.contexts.size)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -64,9 +65,9 @@ class HostFace(gymnasium.Env[Array, Array]):
         super().reset(seed=seed)
         context = self._choose_context(options or {})
         seeds = [int(self.np_random.integers(2**63))]
-        observation, info = self._vector.reset(seed=seeds, options={"context": context[None]})  # type: ignore[arg-type]
-        self._begun, self._ended = True, False
-        return observation[0], {"context": info["context"][0], "success": False}
+        observation, _ = self._vector.reset(seed=seeds, options={"context": context[None]})  # type: ignore[arg-type]
+        self._begun, self._ended, self._context = True, False, context
+        return observation[0], {"context": context.copy(), "success": False}
 
     def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, Info]:
         """Apply one action; terminated and truncated are never both true."""
@@ -82,6 +83,7 @@ class HostFace(gymnasium.Env[Array, Array]):
             name: column[0] if column.ndim > 1 else column[0].item()
             for name, column in info.items()
         }
+        shown["context"] = self._context.copy()
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), shown
 
     def render(self) -> Array | None:
@@ -103,6 +105,10 @@ class HostFace(gymnasium.Env[Array, Array]):
     def __getstate__(self) -> dict[str, Any]:
         # threads and graphics cannot be copied; the arrays that they work on can
         vector: Any = self._vector
+        require(
+            hasattr(vector, "get_state"),
+            f"{self.problem.name} cannot be copied: its vector environment has no get_state()",
+        )
         return {**self.__dict__, "_vector": vector.get_state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -109,6 +109,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
         An integer seeds row i with seed + i. Contexts of rows that are not reset are ignored.
         """
+        self._require_open()
         options = options or {}
         unknown = sorted(str(key) for key in options if key not in ("context", "reset_mask"))
         require(
@@ -134,6 +135,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, Info]:
         """Apply one action per row; rows whose episode is over stay as they are."""
+        self._require_open()
         checked = self._check_actions(actions)
         reward = np.zeros(self.num_envs, np.float32)
         truncated = np.zeros(self.num_envs, bool)
@@ -153,9 +155,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads, give back what the pictures needed."""
         self.simulations.close()
-        if self._photographer is not None:
-            self._photographer.close()
-            self._photographer = None
+        self._dismiss_photographer()
 
     # beyond Gymnasium
 
@@ -178,13 +178,21 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     def render_row(self, index: int, width: int = 640, height: int = 480) -> Array:
         """Return a picture of one row, uint8 [height, width, 3]."""
+        self._require_open()
         if self._photographer is None or self._photographer.size != (width, height):
-            if self._photographer is not None:
-                self._photographer.close()
+            self._dismiss_photographer()
             self._photographer = Photographer(self.simulations.model, width, height)
         self._prepare_picture(index, self._photographer.data)
         self.simulations.load(index, self._photographer.data)
         return self._photographer.picture()
+
+    def _dismiss_photographer(self) -> None:
+        photographer, self._photographer = self._photographer, None
+        if photographer is not None:
+            photographer.close()
+
+    def _require_open(self) -> None:
+        require(not self.closed, "this environment has been closed: make a new one")
 
     def _arrays(self) -> dict[str, Array]:
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -42,6 +43,11 @@ class Learner(Protocol):
         self, key: jax.Array, spec: Spec, state: State, rollout: Rollout
     ) -> tuple[State, dict[str, jax.Array]]:
         """Improve from the latest steps."""
+
+
+def policy_of(learner: Learner) -> Callable[[jax.Array, State, jax.Array], jax.Array]:
+    """How the learner acts when it is not training: some begin with random actions."""
+    return getattr(learner, "policy", learner.act)
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from selfpaced.settings import require
 
 NUM_THROWS = 200
 _LEGEND = (
-    f"{NUM_THROWS} throws of every seed on the target, actions drawn from the final policy\n"
+    f"{NUM_THROWS} throws or more of every seed on the target, actions drawn from the last policy\n"
     "bar: mean of the seeds · line: one standard error · dots: single seeds"
 )
 

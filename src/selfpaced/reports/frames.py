@@ -16,6 +16,7 @@ from selfpaced.environments.gymnasium_face import GymnasiumFace
 from selfpaced.environments.host_face import HostFace
 from selfpaced.experiment import Experiment
 from selfpaced.learners import EpisodicPolicy
+from selfpaced.learners.base import policy_of
 from selfpaced.learners.episodic import policy_features
 from selfpaced.records import Array
 from selfpaced.teachers.weighted_fit import LinearGaussian
@@ -99,7 +100,7 @@ def choose_policy(
 
 @partial(jax.jit, static_argnums=0)
 def _act(learner: Any, noise: jax.Array, state: Any, observation: jax.Array) -> jax.Array:
-    return learner.act(noise, state, observation)
+    return policy_of(learner)(noise, state, observation)
 
 
 def finish_picture(picture: Array, caption: str, size: tuple[int, int]) -> Array:

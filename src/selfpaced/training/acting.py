@@ -8,15 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from selfpaced.learners.base import ActsInNumPy, Learner
+from selfpaced.learners.base import ActsInNumPy, Learner, policy_of
 from selfpaced.records import Array
 
 
 class BlockPolicy:
-    """The policies of all seeds as they are now."""
+    """The policies of all seeds as they are now, in training or not."""
 
-    def __init__(self, learner: Learner, learner_state: Any) -> None:
-        self._learner, self._state = learner, learner_state
+    def __init__(self, learner: Learner, learner_state: Any, trains: bool) -> None:
+        self._learner, self._state, self._trains = learner, learner_state, trains
         self._host_states: list[Any] | None = None
         if isinstance(learner, ActsInNumPy):
             state = learner.host_state(learner_state)
@@ -26,19 +26,20 @@ class BlockPolicy:
     def __call__(self, noise: Array, observation: Array) -> Array:
         """Actions [S, N, A] of all actors of all seeds."""
         if self._host_states is None:
-            return np.asarray(act_block(self._learner, self._state, noise, observation))
+            who = self._learner, self._trains, self._state
+            return np.asarray(act_block(*who, noise, observation))
         action = np.empty_like(noise)
         for seed, state in enumerate(self._host_states):
             action[seed] = self._learner.act(noise[seed], state, observation[seed])
         return action
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 1))
 def act_block(
-    learner: Learner, learner_state: Any, noise: jax.Array, observation: jax.Array
+    learner: Learner, trains: bool, learner_state: Any, noise: jax.Array, observation: jax.Array
 ) -> jax.Array:
     """Actions [S, N, A] in one compiled call."""
-    act = jax.vmap(learner.act, (0, None, 0))
+    act = jax.vmap(learner.act if trains else policy_of(learner), (0, None, 0))
     return jax.vmap(act)(noise, learner_state, observation)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner
@@ -50,54 +51,50 @@ def run_episodes(
     assert isinstance(environment, HostEnvironment)
     num_seeds, num = reset_seeds.shape
     noise = np.array(_noise(environment.max_episode_steps, num, problem.spec.action_size, keys))
+    policy = BlockPolicy(learner, learner_state, trains=False)
     at_once = max(environment.max_side_by_side // (2 * num_seeds), 1)
-    parts = [
-        _run_side_by_side(
-            problem,
-            learner,
-            learner_state,
-            noise[:, :, first : first + at_once],
-            contexts[:, first : first + at_once],
-            reset_seeds[:, first : first + at_once],
-            keep_path,
-        )
-        for first in range(0, num, at_once)
-    ]
+    num_portions = -(-num // at_once)
+    size = -(-num // num_portions)
+    worlds = environment.make(num_seeds * 2 * size, num_cores())
+    try:
+        parts = []
+        for first in range(0, num, size):
+            rows = np.arange(first, first + size) % num  # the last portion is filled up
+            part = noise[:, :, rows], contexts[:, rows], reset_seeds[:, rows]
+            parts.append(_run_side_by_side(problem, worlds, policy, *part, keep_path))
+    finally:
+        worlds.close()
     return HostEpisodes(
-        discounted_return=np.concatenate([each.discounted_return for each in parts], axis=2),
-        success=np.concatenate([each.success for each in parts], axis=2),
-        length=np.concatenate([each.length for each in parts], axis=2),
-        path=np.concatenate([each.path for each in parts], axis=3),
+        discounted_return=np.concatenate([each.discounted_return for each in parts], 2)[..., :num],
+        success=np.concatenate([each.success for each in parts], 2)[..., :num],
+        length=np.concatenate([each.length for each in parts], 2)[..., :num],
+        path=np.concatenate([each.path for each in parts], 3)[..., :num, :],
     )
 
 
 def _run_side_by_side(
     problem: Problem,
-    learner: Learner,
-    learner_state: Any,
+    worlds: VectorEnv,
+    policy: BlockPolicy,
     noise: Array,
     contexts: Array,
     reset_seeds: Array,
     keep_path: bool,
 ) -> HostEpisodes:
     num_seeds, num = reset_seeds.shape
-    shape = (num_seeds, 2, num)
+    shape, flat = (num_seeds, 2, num), (num_seeds, 2 * num)
 
     def both(array: Array) -> Array:
         """The same for the two policies; they lie side by side as one row of actors."""
         return np.repeat(array[:, None], 2, axis=1)
 
-    environment: Any = problem.environment
-    worlds = environment.make(num_seeds * 2 * num, num_cores())
-    flat = (num_seeds, 2 * num)
     seeds = both(reset_seeds).reshape(-1).tolist()
     observation = reset_worlds(worlds, seeds, both(contexts), np.ones(flat, bool))
     discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
     alive, success = np.ones(flat, bool), np.zeros(flat, bool)
     path = [observation]
-    policy = BlockPolicy(learner, learner_state)
-    for step in range(environment.max_episode_steps):
-        boldness = np.array([1.0, 0.0], np.float32)[None, :, None, None]
+    boldness = np.array([1.0, 0.0], np.float32)[None, :, None, None]
+    for step in range(noise.shape[1]):
         scaled = (both(noise[:, step]) * boldness).reshape(*flat, -1)
         outcome = step_worlds(problem, worlds, policy(scaled, observation))
         observation, reward, terminated, truncated, info = outcome
@@ -109,7 +106,6 @@ def _run_side_by_side(
             path.append(observation)
         if not (alive.any() or keep_path):
             break
-    worlds.close()
     kept = np.stack(path).reshape(len(path), *shape, -1) if keep_path else np.zeros((0, *shape, 0))
     return HostEpisodes(
         discounted_return.reshape(shape), success.reshape(shape), length.reshape(shape), kept

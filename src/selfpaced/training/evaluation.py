@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from selfpaced.learners.base import Learner
+from selfpaced.learners.base import Learner, policy_of
 from selfpaced.problems import Problem
 
 
@@ -68,12 +68,12 @@ def run_episode(
 
     `boldness` scales the noise of the actions: one is the stochastic policy, zero the other.
     """
-    environment, spec = problem.environment, problem.spec
+    environment, spec, policy = problem.environment, problem.spec, policy_of(learner)
 
     def step(carry: Any, inputs: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
         state, observation, alive, outcome = carry
         weight, noise = inputs
-        action = learner.act(boldness * noise[: spec.action_size], learner_state, observation)
+        action = policy(boldness * noise[: spec.action_size], learner_state, observation)
         legal = jnp.clip(action, jnp.array(spec.action_low), jnp.array(spec.action_high))
         after = environment.step(noise[spec.action_size :], state, legal)
         outcome = Evaluation(

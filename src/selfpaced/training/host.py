@@ -14,6 +14,7 @@ from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.records import Array
+from selfpaced.settings import require, require_choice
 from selfpaced.training.episodes_host import HostEpisodes, run_episodes
 from selfpaced.training.evaluation import Evaluation
 from selfpaced.training.imitation import hold_still
@@ -36,6 +37,13 @@ class HostTraining(Training):
 
     initial_policy: InitialPolicy = "random"
 
+    def _check_environment(self) -> None:
+        require(
+            isinstance(self.problem.environment, HostEnvironment),
+            f"{self.problem.name} is simulated in JAX: train on it with Training",
+        )
+        require_choice("initial_policy", self.initial_policy, ("random", "hold"))
+
     @property
     def environment(self) -> HostEnvironment:
         """The simulator's settings."""
@@ -50,8 +58,7 @@ class HostTraining(Training):
 
     def init(self) -> TrainingState:
         """The state before the first iteration."""
-        keys = keys_of_seeds(self.seeds, 0, Purpose.INIT)
-        learner = _init_learners(self.learner, self.problem.spec, keys)
+        learner = self.init_learners()
         if self.initial_policy == "hold":
             learner = hold_still(self.problem, self.learner, learner, self.seeds)
         actors: Any = idle_actors(self.problem, len(self.seeds), self.num_actors, self.worlds)
@@ -126,11 +133,6 @@ class HostTraining(Training):
         return HostCollector(
             self.problem, self.learner, self.worlds.vector, actors, contexts, np.stack(reset_seeds)
         )
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _init_learners(learner: Learner, spec: Spec, keys: jax.Array) -> Any:
-    return jax.vmap(lambda key: learner.init(key, spec))(keys)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -13,11 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from gymnasium.vector import VectorEnv
 
 from selfpaced.environments.host import HostEnvironment
-from selfpaced.learners.base import Learner
+from selfpaced.learners.base import Learner, policy_of
 from selfpaced.problems import Problem
 from selfpaced.records import Array
+from selfpaced.settings import require
 from selfpaced.training.streams import Purpose, host_stream
 
 NUM_EPISODES = 50
@@ -29,6 +31,11 @@ LEARNING_RATE = 1e-4
 
 def hold_still(problem: Problem, learner: Learner, state: Any, seeds: tuple[int, ...]) -> Any:
     """The learner states of several seeds after imitating zero actions."""
+    require(
+        hasattr(state, "parameters") and hasattr(state, "_replace"),
+        "holding still wants a learner whose state is a NamedTuple with a field `parameters`, got "
+        f"{type(state).__name__}; with initial_policy random it works without",
+    )
     batches = []
     for seed in seeds:
         rng = host_stream(seed, 0, Purpose.IMITATE)
@@ -43,30 +50,40 @@ def hold_still(problem: Problem, learner: Learner, state: Any, seeds: tuple[int,
 
 
 def _idle_observations(problem: Problem, rng: np.random.Generator) -> Array:
-    """Observations [M, O] of episodes in which nothing is done."""
+    """Observations [M, O] of at least NUM_EPISODES episodes in which nothing is done."""
     environment, space = problem.environment, problem.contexts
     assert isinstance(environment, HostEnvironment)
-    contexts = np.clip(space.initial.sample(rng, NUM_EPISODES), space.lower, space.upper)
-    worlds = environment.make(NUM_EPISODES)
-    seeds = rng.integers(2**31, size=NUM_EPISODES).tolist()
-    observation, _ = worlds.reset(seed=seeds, options={"context": contexts})
-    alive, seen = np.ones(NUM_EPISODES, bool), []
-    nothing = np.zeros((NUM_EPISODES, problem.spec.action_size), np.float32)
-    for _ in range(environment.max_episode_steps):
+    at_once = min(NUM_EPISODES, environment.max_side_by_side)
+    worlds = environment.make(at_once)
+    try:
+        seen = []
+        for _ in range(-(-NUM_EPISODES // at_once)):
+            contexts = np.clip(space.initial.sample(rng, at_once), space.lower, space.upper)
+            seeds = rng.integers(2**31, size=at_once).tolist()
+            observation, _ = worlds.reset(seed=seeds, options={"context": contexts})
+            seen += _stand_still(problem, worlds, observation)
+    finally:
+        worlds.close()
+    return np.concatenate(seen)
+
+
+def _stand_still(problem: Problem, worlds: VectorEnv, observation: Array) -> list[Array]:
+    """Observations of those still in their episode, step by step, until there are none."""
+    alive, seen = np.ones(len(observation), bool), []
+    nothing = np.zeros((len(observation), problem.spec.action_size), np.float32)
+    for _ in range(problem.environment.max_episode_steps):
         seen.append(observation[alive])
         observation, _, terminated, truncated, _ = worlds.step(nothing)
         alive &= ~(terminated | truncated)
         if not alive.any():
             break
-    worlds.close()
-    return np.concatenate(seen)
+    return seen
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _imitate(learner: Learner, action_size: int, state: Any, rows: jax.Array) -> Any:
     optimiser = optax.adam(LEARNING_RATE)
-    # before learning starts some learners act at random; what is meant is their policy
-    policy = getattr(learner, "policy", learner.act)
+    policy = policy_of(learner)
 
     def one_seed(state: Any, batches: jax.Array) -> Any:
         def loss(parameters: Any, batch: jax.Array) -> jax.Array:

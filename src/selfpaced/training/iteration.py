@@ -10,9 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from selfpaced.environments.base import Spec
+from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.settings import require, require_positive
 from selfpaced.teachers.base import Teacher, update_block
 from selfpaced.training.evaluation import Evaluation, evaluate
 from selfpaced.training.rollout_jax import Actor, Collector, EpisodeEnds, collect, idle_actors
@@ -45,12 +48,30 @@ class Training:
     steps_per_iteration: int
     num_actors: int = 1  # environments per seed
 
+    def __post_init__(self) -> None:
+        require_positive(self, "steps_per_iteration", "num_actors")
+        require(
+            self.steps_per_iteration % self.num_actors == 0,
+            f"steps_per_iteration must be a multiple of num_actors ({self.num_actors}), "
+            f"got {self.steps_per_iteration}",
+        )
+        self._check_environment()
+
+    def _check_environment(self) -> None:
+        require(
+            not isinstance(self.problem.environment, HostEnvironment),
+            f"{self.problem.name} is simulated outside JAX: train on it with HostTraining",
+        )
+
     def init(self) -> TrainingState:
         """The state before the first iteration."""
-        learner, actors = _init_block(
-            self.problem, self.learner, self.num_actors, keys_of_seeds(self.seeds, 0, Purpose.INIT)
-        )
-        return TrainingState(learner, actors, self.init_teachers())
+        actors = _init_actors(self.problem, self.num_actors, len(self.seeds))
+        return TrainingState(self.init_learners(), actors, self.init_teachers())
+
+    def init_learners(self) -> Any:
+        """The learners as they are drawn, arrays with a leading axis of seeds."""
+        keys = keys_of_seeds(self.seeds, 0, Purpose.INIT)
+        return _init_learners(self.learner, self.problem.spec, keys)
 
     def init_teachers(self) -> tuple[Any, ...]:
         """The teachers' states before the first iteration."""
@@ -141,13 +162,14 @@ class Training:
         )
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+def _init_learners(learner: Learner, spec: Spec, keys: jax.Array) -> Any:
+    return jax.vmap(lambda key: learner.init(key, spec))(keys)
+
+
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _init_block(
-    problem: Problem, learner: Learner, num_actors: int, keys: jax.Array
-) -> tuple[Any, Actor]:
-    learner_state = jax.vmap(lambda key: learner.init(key, problem.spec))(keys)
-    actors = jax.vmap(lambda key: idle_actors(problem, num_actors))(keys)
-    return learner_state, actors
+def _init_actors(problem: Problem, num_actors: int, num_seeds: int) -> Actor:
+    return jax.vmap(lambda _: idle_actors(problem, num_actors))(jnp.arange(num_seeds))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(4, 5))

@@ -102,7 +102,7 @@ class HostCollector:
         terminated = np.empty((num_steps, *shape), bool)
         truncated = np.empty((num_steps, *shape), bool)
         next_observation = np.empty_like(observation)
-        policy = BlockPolicy(self.learner, learner_state)
+        policy = BlockPolicy(self.learner, learner_state, trains=True)
         for step in range(num_steps):
             self._begin_episodes()
             observation[step] = self.actors.observation

@@ -66,17 +66,21 @@ class EpisodicTraining:
         """What acts during an episode."""
         return self.learner.network(self.problem.spec, self.problem.contexts.size)
 
+    def init_learners(self) -> Any:
+        """The policies as they begin, arrays with a leading axis of seeds."""
+        policy = self.learner.begin(self.problem.spec, self.problem.contexts.size)
+        return _stack([policy] * len(self.seeds))
+
     def init(self) -> TrainingState:
         """The state before the first iteration; no episode is ever left unfinished."""
         spec, contexts = self.problem.spec, self.problem.contexts
-        policy = self.learner.begin(spec, contexts.size)
         num_parameters = self.learner.num_parameters(spec, contexts.size)
         teachers = tuple(
             self.teacher.init(host_stream(seed, 0, Purpose.INIT), contexts, num_parameters)
             for seed in self.seeds
         )
         no_actors: Any = ()
-        return TrainingState(_stack([policy] * len(self.seeds)), no_actors, teachers)
+        return TrainingState(self.init_learners(), no_actors, teachers)
 
     def iterate(self, state: TrainingState, iteration: int) -> tuple[TrainingState, list[Metrics]]:
         """As many updates as fit into the steps of one iteration; metrics of every seed."""
