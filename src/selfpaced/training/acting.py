@@ -28,9 +28,10 @@ class BlockPolicy:
         if self._host_states is None:
             who = self._learner, self._trains, self._state
             return np.asarray(act_block(*who, noise, observation))
+        act = _choose(self._learner, self._trains)
         action = np.empty_like(noise)
         for seed, state in enumerate(self._host_states):
-            action[seed] = self._learner.act(noise[seed], state, observation[seed])
+            action[seed] = act(noise[seed], state, observation[seed])
         return action
 
 
@@ -39,8 +40,12 @@ def act_block(
     learner: Learner, trains: bool, learner_state: Any, noise: jax.Array, observation: jax.Array
 ) -> jax.Array:
     """Actions [S, N, A] in one compiled call."""
-    act = jax.vmap(learner.act if trains else policy_of(learner), (0, None, 0))
+    act = jax.vmap(_choose(learner, trains), (0, None, 0))
     return jax.vmap(act)(noise, learner_state, observation)
+
+
+def _choose(learner: Learner, trains: bool) -> Any:
+    return learner.act if trains else policy_of(learner)
 
 
 def _seed_of(state: Any, seed: int) -> Any:
