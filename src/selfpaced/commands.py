@@ -177,6 +177,8 @@ def plot_command(arguments: list[str]) -> None:
     parser.add_argument("--out", type=Path, help="folder for the pictures")
     options = parser.parse_args(arguments)
     folders = [RunFolder(path) for path in options.folders]
+    for folder in folders:
+        folder.catch_up()
     if len(folders) == 1:
         pictures = draw_run(folders[0], options.out)
     else:

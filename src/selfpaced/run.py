@@ -8,6 +8,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -121,7 +122,7 @@ def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -
     listener.begin(experiment)
     errors, interrupted = [], False
     try:
-        with _alone(folder), _workers(folder) as processes:
+        with _termination_interrupts(), _alone(folder), _workers(folder) as processes:
             errors = _listen(processes, listener)
     except KeyboardInterrupt:
         interrupted = True
@@ -134,6 +135,23 @@ def _run_blocks(folder: RunFolder, experiment: Experiment, listener: Listener) -
         raise InterruptedRunError(folder.path, iteration, experiment.iterations)
     if errors:
         raise SelfpacedError(f"{errors[0]} (what was reached before is kept in {folder.path})")
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Being told to leave, as clusters do, is like Ctrl-C: what there is gets written out."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -154,6 +154,11 @@ class RunFolder:
             shutil.rmtree(self.path / "checkpoints")
         return summary
 
+    def catch_up(self) -> None:
+        """Write out how far a run has come that is still under way, or was killed."""
+        if not self.is_finished and 0 < self.iteration() < self.experiment().iterations:
+            self.export(wall_seconds=0.0)  # nobody knows them
+
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""
         return read_json(self.path / "summary.json")
@@ -281,7 +286,7 @@ def _timing(
         "wall_seconds": wall_seconds,  # from the command to this file
         "training_seconds": slowest["training_seconds"],  # of it in the training loop
         "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
-        "steps_per_second": steps / wall_seconds,
+        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
     }
 
 

@@ -76,6 +76,7 @@ def watch_command(arguments: list[str]) -> None:
 def watch(options: WatchOptions, console: Console) -> Path:
     """Film, and write the film; returns where it is."""
     folder = RunFolder(options.run)
+    folder.catch_up()
     out = options.out or folder.figures / "watch.gif"
     experiment = folder.experiment()
     size = choose_size(experiment, options.width, options.height)
