@@ -246,6 +246,7 @@ def summarise(episodes: Episodes) -> Metrics:
     return {
         "train/episodes": episodes.num,
         "train/return": mean(episodes.discounted_return),
+        "train/value": mean(episodes.value),  # what the critic thought; far below: it lags
         "train/success": mean(episodes.success),
         "train/length": mean(episodes.length),
     }
