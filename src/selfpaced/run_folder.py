@@ -13,7 +13,6 @@ checkpoints/          only while the run is not finished
 from __future__ import annotations
 
 import importlib.metadata
-import io
 import platform
 import shutil
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import numpy as np
 
 from selfpaced.checkpoint import history_columns
 from selfpaced.experiment import Experiment
+from selfpaced.export import describe_timing, summarise, write_history
 from selfpaced.history import join
 from selfpaced.problems import PROBLEMS
 from selfpaced.records import Array
@@ -35,8 +35,6 @@ from selfpaced.storage import (
     read_notes,
     restore_leaves,
     write_arrays,
-    write_bytes,
-    write_csv,
     write_json,
 )
 
@@ -137,7 +135,7 @@ class RunFolder:
         loaded = [read_arrays(self.checkpoint_path(index)) for index in range(len(blocks))]
         columns = join([history_columns(arrays) for arrays, _ in loaded])
         iterations = min(notes["iteration"] for _, notes in loaded)
-        _write_history(self.path, experiment, columns)
+        write_history(self.path, experiment, columns)
         states = [
             {name: array for name, array in arrays.items() if name.startswith("state/learner/")}
             for arrays, _ in loaded
@@ -147,8 +145,10 @@ class RunFolder:
             for name in states[0]
         }
         write_arrays(self.path / "policies.safetensors", learners, {"seeds": experiment.seeds})
-        summary = _summary(experiment, columns, iterations)
-        summary |= _timing(experiment, iterations, wall_seconds, [notes for _, notes in loaded])
+        summary = summarise(experiment, columns, iterations)
+        summary |= describe_timing(
+            experiment, iterations, wall_seconds, [notes for _, notes in loaded]
+        )
         write_json(self.path / "summary.json", summary)
         if iterations == experiment.iterations:
             shutil.rmtree(self.path / "checkpoints")
@@ -214,80 +214,6 @@ def _versions() -> dict[str, str]:
     installed = {found.name for found in importlib.metadata.distributions()}
     versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
     return versions | {"python": platform.python_version(), "machine": platform.platform()}
-
-
-def _write_history(path: Path, experiment: Experiment, columns: dict[str, Array]) -> None:
-    moments = np.array(experiment.evaluation_iterations)
-    tables = {"metrics": np.arange(1, experiment.iterations + 1), "evaluations": moments}
-    for table, iterations in tables.items():
-        names = [name for name in columns if name.startswith(f"{table}/")]
-        happened = np.any(
-            np.isfinite(columns[names[0]]), axis=1
-        )  # an unfinished run has fewer rows
-        rows = (
-            [iteration, seed, *(columns[name][row, index] for name in names)]
-            for row, iteration in enumerate(iterations)
-            if happened[row]
-            for index, seed in enumerate(experiment.seeds)
-        )
-        header = ["iteration", "seed", *(name.removeprefix(f"{table}/") for name in names)]
-        write_csv(path / f"{table}.csv", header, rows)
-    arrays = {
-        name.removeprefix("contexts/"): column
-        for name, column in columns.items()
-        if name.startswith("contexts/")
-    }
-    happened = np.any(np.isfinite(arrays["samples"]), axis=(1, 2, 3))
-    arrays = {name: array[happened] for name, array in arrays.items()}
-    arrays |= {"iteration": moments[happened], "seeds": np.array(experiment.seeds)}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    write_bytes(path / "contexts.npz", buffer.getvalue())
-
-
-def _summary(experiment: Experiment, columns: dict[str, Array], iterations: int) -> dict[str, Any]:
-    returns = columns["evaluations/return"]
-    complete = np.isfinite(returns).all(axis=1)
-    last = int(np.flatnonzero(complete)[-1])
-
-    def statistics(name: str) -> dict[str, Any]:
-        per_seed = columns[f"evaluations/{name}"][last]
-        return {
-            "mean": per_seed.mean(),
-            "standard_error": per_seed.std() / np.sqrt(len(per_seed)),
-            "per_seed": per_seed,
-        }
-
-    return {
-        "problem": experiment.problem,
-        "teacher": experiment.teacher_name,
-        "learner": experiment.learner_name,
-        "seeds": experiment.seeds,
-        "iterations": iterations,
-        "finished": iterations == experiment.iterations,
-        "evaluated_at": experiment.evaluation_iterations[last],
-        "final_return": statistics("return"),
-        "final_return_deterministic": statistics("deterministic_return"),
-        "final_success_rate": columns["evaluations/success"][last].mean(),
-        "final_success_rate_deterministic": columns["evaluations/deterministic_success"][
-            last
-        ].mean(),
-    }
-
-
-def _timing(
-    experiment: Experiment, iterations: int, wall_seconds: float, notes: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Blocks run side by side: seconds are those of the slowest."""
-    slowest = max(notes, key=lambda note: note["training_seconds"])
-    steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
-    return {
-        "environment_steps": steps,
-        "wall_seconds": wall_seconds,  # from the command to this file
-        "training_seconds": slowest["training_seconds"],  # of it in the training loop
-        "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
-        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
-    }
 
 
 def _read_table(path: Path, num_seeds: int) -> dict[str, Array]:

@@ -18,6 +18,14 @@ def require(condition: bool, message: str) -> None:
         raise SelfpacedError(message)
 
 
+def require_picture_size(width: int, height: int) -> None:
+    """Neither nothing to see, nor more than graphics drivers can draw."""
+    require(
+        min(width, height) >= 16 and max(width, height) <= 4096,
+        f"width and height must be between 16 and 4096 pixels, got {width} and {height}",
+    )
+
+
 def require_positive(settings: Any, *names: str, none_allowed: bool = False) -> None:
     """Every named field must be a finite number above zero."""
     for name in names:

@@ -23,7 +23,7 @@ from selfpaced.records import Array
 from selfpaced.reports.films import require_format, require_room, write_film
 from selfpaced.reports.frames import Scene, film_episode, finish_picture, open_face
 from selfpaced.run_folder import RunFolder
-from selfpaced.settings import require, require_positive
+from selfpaced.settings import require, require_picture_size, require_positive
 from selfpaced.training.streams import Purpose, host_stream
 
 ROBOT_SIZE = 480, 360  # width, height
@@ -143,10 +143,7 @@ def choose_size(experiment: Experiment, width: int | None, height: int | None) -
     if width is None:
         width = own_width if height is None else round(height * own_width / own_height)
     height = round(width * own_height / own_width) if height is None else height
-    require(
-        min(width, height) >= 16 and max(width, height) <= 4096,
-        f"width and height must be between 16 and 4096 pixels, got {width} and {height}",
-    )
+    require_picture_size(width, height)
     return width, height
 
 

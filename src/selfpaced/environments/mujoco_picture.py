@@ -6,11 +6,9 @@ import mujoco
 import numpy as np
 
 from selfpaced.records import Array
-from selfpaced.settings import SelfpacedError, require
+from selfpaced.settings import SelfpacedError, require_picture_size
 
 CAMERA = "picture"  # every model of ours has a camera of this name
-
-MIN_SIZE, MAX_SIZE = 16, 4096  # pixels
 
 # A graphics library that has failed may end the whole process when it is tried again.
 _failures: list[str] = []
@@ -20,11 +18,7 @@ class Photographer:
     """Draws whatever is in `data`."""
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
-        require(
-            min(width, height) >= MIN_SIZE and max(width, height) <= MAX_SIZE,
-            f"width and height must be between {MIN_SIZE} and {MAX_SIZE} pixels, got {width} and "
-            f"{height}",
-        )
+        require_picture_size(width, height)
         self.size = width, height
         self.data = mujoco.MjData(model)
         # room for the largest picture that anybody asked for; otherwise MuJoCo refuses

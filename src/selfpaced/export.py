@@ -1,0 +1,89 @@
+"""What people and other tools read of a run, from the record of its checkpoints."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfpaced.experiment import Experiment
+from selfpaced.records import Array
+from selfpaced.storage import write_bytes, write_csv
+
+
+def write_history(path: Path, experiment: Experiment, columns: dict[str, Array]) -> None:
+    """Write `metrics.csv`, `evaluations.csv` and `contexts.npz` into this folder."""
+    moments = np.array(experiment.evaluation_iterations)
+    tables = {"metrics": np.arange(1, experiment.iterations + 1), "evaluations": moments}
+    for table, iterations in tables.items():
+        names = [name for name in columns if name.startswith(f"{table}/")]
+        happened = np.any(
+            np.isfinite(columns[names[0]]), axis=1
+        )  # an unfinished run has fewer rows
+        rows = (
+            [iteration, seed, *(columns[name][row, index] for name in names)]
+            for row, iteration in enumerate(iterations)
+            if happened[row]
+            for index, seed in enumerate(experiment.seeds)
+        )
+        header = ["iteration", "seed", *(name.removeprefix(f"{table}/") for name in names)]
+        write_csv(path / f"{table}.csv", header, rows)
+    arrays = {
+        name.removeprefix("contexts/"): column
+        for name, column in columns.items()
+        if name.startswith("contexts/")
+    }
+    happened = np.any(np.isfinite(arrays["samples"]), axis=(1, 2, 3))
+    arrays = {name: array[happened] for name, array in arrays.items()}
+    arrays |= {"iteration": moments[happened], "seeds": np.array(experiment.seeds)}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write_bytes(path / "contexts.npz", buffer.getvalue())
+
+
+def summarise(experiment: Experiment, columns: dict[str, Array], iterations: int) -> dict[str, Any]:
+    """How the policies did at the last evaluation that all seeds have."""
+    returns = columns["evaluations/return"]
+    complete = np.isfinite(returns).all(axis=1)
+    last = int(np.flatnonzero(complete)[-1])
+
+    def statistics(name: str) -> dict[str, Any]:
+        per_seed = columns[f"evaluations/{name}"][last]
+        return {
+            "mean": per_seed.mean(),
+            "standard_error": per_seed.std() / np.sqrt(len(per_seed)),
+            "per_seed": per_seed,
+        }
+
+    return {
+        "problem": experiment.problem,
+        "teacher": experiment.teacher_name,
+        "learner": experiment.learner_name,
+        "seeds": experiment.seeds,
+        "iterations": iterations,
+        "finished": iterations == experiment.iterations,
+        "evaluated_at": experiment.evaluation_iterations[last],
+        "final_return": statistics("return"),
+        "final_return_deterministic": statistics("deterministic_return"),
+        "final_success_rate": columns["evaluations/success"][last].mean(),
+        "final_success_rate_deterministic": columns["evaluations/deterministic_success"][
+            last
+        ].mean(),
+    }
+
+
+def describe_timing(
+    experiment: Experiment, iterations: int, wall_seconds: float, notes: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Blocks run side by side: seconds are those of the slowest."""
+    slowest = max(notes, key=lambda note: note["training_seconds"])
+    steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
+    return {
+        "environment_steps": steps,
+        "wall_seconds": wall_seconds,  # from the command to this file
+        "training_seconds": slowest["training_seconds"],  # of it in the training loop
+        "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
+        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
+    }
