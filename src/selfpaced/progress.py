@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
@@ -29,8 +30,9 @@ class Progress:
     def begin(self, experiment: Experiment) -> None:
         """Show that it has started."""
         self.experiment = experiment
-        self.latest: dict[int, dict[str, Any]] = {}
-        self.first_seen: tuple[float, int] | None = None
+        self.latest: dict[int, dict[str, Any]] = {}  # by block
+        self.first: dict[int, tuple[float, int]] = {}  # when it was first heard of, and where
+        self.last: dict[int, tuple[float, int]] = {}
         self.last_line = time.monotonic()
         self.advice: set[str] = set()
         if self.console.is_terminal:
@@ -47,8 +49,8 @@ class Progress:
             self._show_advice(message)
         elif "iteration" in message:
             self.latest[block] = {**self.latest.get(block, {}), **message}
-            if self.first_seen is None:
-                self.first_seen = (time.monotonic(), self._iteration())
+            self.last[block] = (time.monotonic(), message["iteration"])
+            self.first.setdefault(block, self.last[block])
             self._refresh()
 
     def end(self) -> None:
@@ -78,24 +80,30 @@ class Progress:
                 soft_wrap=True,
             )
 
-    def _iteration(self) -> int:
-        return min((message["iteration"] for message in self.latest.values()), default=0)
+    def _iterations(self) -> tuple[int, int]:
+        """Where the slowest and the fastest block are."""
+        iterations = [message["iteration"] for message in self.latest.values()] or [0]
+        return min(iterations), max(iterations)
 
-    def _mean(self, name: str) -> float | None:
-        values = [m[name] for m in self.latest.values() if m.get(name) is not None]
-        return sum(values) / len(values) if values else None
+    def _mean(self, name: str) -> Any:
+        """Over all seeds, of what their blocks said last."""
+        told = [m for m in self.latest.values() if m.get(name) is not None]
+        if not told:
+            return None
+        return np.average([m[name] for m in told], axis=0, weights=[m["num_seeds"] for m in told])
 
     def _speed(self) -> tuple[float, float] | None:
         """Environment steps per second and seconds left, once there is something to measure."""
-        if self.first_seen is None:
-            return None
-        moment, start = self.first_seen
-        seconds, done = time.monotonic() - moment, self._iteration() - start
-        if done <= 0:
-            return None
-        per_iteration = self.experiment.steps_per_iteration * len(self.experiment.seeds)
-        left = (self.experiment.iterations - self._iteration()) * seconds / done
-        return done * per_iteration / seconds, left
+        steps_per_second, seconds_left = 0.0, 0.0
+        for block, message in self.latest.items():
+            left = self.experiment.iterations - message["iteration"]
+            (began, start), (now, iteration) = self.first[block], self.last[block]
+            if left > 0 and iteration > start:
+                per_second = (iteration - start) / (now - began)
+                num_steps = self.experiment.steps_per_iteration * message["num_seeds"]
+                steps_per_second += per_second * num_steps
+                seconds_left = max(seconds_left, left / per_second)
+        return (steps_per_second, seconds_left) if steps_per_second else None
 
     def _title(self) -> str:
         experiment = self.experiment
@@ -107,7 +115,9 @@ class Progress:
 
     def _figures(self) -> dict[str, str]:
         """Name and value of everything worth showing now."""
-        figures = {"iteration": f"{self._iteration()}/{self.experiment.iterations}"}
+        slowest, fastest = self._iterations()
+        where = str(slowest) if slowest == fastest else f"{slowest} to {fastest}"
+        figures = {"iteration": f"{where}/{self.experiment.iterations}"}
         for name, label, form in (
             ("train_return", "training return", "{:.2f}"),
             ("target_return", "target return", "{:.2f}"),
@@ -117,12 +127,11 @@ class Progress:
             value = self._mean(name)
             if value is not None:
                 figures[label] = form.format(value)
-        means = [m["context_mean"] for m in self.latest.values() if "context_mean" in m]
-        stds = [m["context_std"] for m in self.latest.values() if "context_std" in m]
-        for index, name in enumerate(PROBLEMS[self.experiment.problem].contexts.names):
-            if means:
-                mean, std = (sum(row[index] for row in rows) / len(rows) for rows in (means, stds))
-                figures[name.replace("_", " ")] = f"{mean:.2f} ± {std:.2g}"
+        mean, std = self._mean("context_mean"), self._mean("context_std")
+        if mean is not None:
+            names = PROBLEMS[self.experiment.problem].contexts.names
+            for index, name in enumerate(names):
+                figures[name.replace("_", " ")] = f"{mean[index]:.2f} ± {std[index]:.2g}"
         if speed := self._speed():
             figures["steps/s"] = f"{speed[0]:,.0f}".replace(",", " ")
             figures["time left"] = (
@@ -140,7 +149,9 @@ class Progress:
         for start in range(0, len(items), 4):
             table.add_row(*items[start : start + 4])
         outer = Table.grid(expand=True)
-        outer.add_row(ProgressBar(total=self.experiment.iterations, completed=self._iteration()))
+        outer.add_row(
+            ProgressBar(total=self.experiment.iterations, completed=self._iterations()[0])
+        )
         if not self.latest:
             outer.add_row("[dim]starting and compiling …[/]")
         outer.add_row(table)

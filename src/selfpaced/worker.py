@@ -166,6 +166,7 @@ class Block:
         self.parent.tell(
             {
                 "iteration": iteration,
+                "num_seeds": len(rows),
                 "train_return": mean("train/return"),
                 "kl_to_target": mean("teacher/kl_to_target"),
                 "context_mean": contexts.mean(axis=(0, 1)).tolist(),
