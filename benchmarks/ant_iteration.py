@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from selfpaced import neurips2020
 from selfpaced.environments.mujoco_simulations import Simulations
-from selfpaced.run import worker_settings
+from selfpaced.workers import worker_settings
 
 WANTED = 0.35  # at most this share outside physics
 

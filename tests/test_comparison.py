@@ -18,7 +18,7 @@ from selfpaced.comparison import (
     read_outcomes,
     run_cells,
 )
-from selfpaced.run import InterruptedRunError
+from selfpaced.running import InterruptedRunError
 from selfpaced.storage import write_arrays, write_csv, write_json
 
 SEEDS = (1, 2, 3)

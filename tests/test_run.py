@@ -1,5 +1,6 @@
 """Whole runs in worker processes, small ones."""
 
+import contextlib
 import csv
 import os
 import signal
@@ -11,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from selfpaced import PPO, SPDL, RunFolder, SelfpacedError, neurips2020, resume, run
-from selfpaced.run import _alone
+from selfpaced import PPO, SPDL, Random, RunFolder, SelfpacedError, neurips2020, resume, run
 
 SMALL = replace(
     neurips2020("point-mass-2d"),
@@ -180,5 +180,82 @@ def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
     folder = RunFolder.create(tmp_path / "busy", SMALL, [(1, 2, 3)])
-    with _alone(folder), pytest.raises(SelfpacedError, match="another process is training"):
+    with folder.training(), pytest.raises(SelfpacedError, match="another process is training"):
         resume(folder.path)
+
+
+def test_a_folder_in_which_somebody_trains_is_not_replaced(tmp_path):
+    folder = RunFolder.create(tmp_path / "busy", SMALL, [(1, 2, 3)])
+    with folder.training(), pytest.raises(SelfpacedError, match="another process is training"):
+        run(SMALL, folder.path, overwrite=True)
+    assert (folder.path / "experiment.json").exists()
+
+
+def test_a_mistake_leaves_nothing_behind_and_replaces_nothing(finished, tmp_path):
+    mistaken = replace(SMALL, teacher=replace(SMALL.teacher, std_lower_bound=(0.2,)))
+    with pytest.raises(SelfpacedError, match="std_lower_bound") as told:
+        run(mistaken, tmp_path / "new")
+    assert "kept" not in str(told.value)
+    assert not any(tmp_path.iterdir())
+    before = {path.name: path.read_bytes() for path in finished.path.glob("*.*")}
+    with pytest.raises(SelfpacedError, match="std_lower_bound"):
+        run(mistaken, finished.path, overwrite=True)
+    assert {path.name: path.read_bytes() for path in finished.path.glob("*.*")} == before
+    assert [path.name for path in finished.path.parent.iterdir()] == [finished.path.name]
+
+
+def test_a_run_can_be_replaced(tmp_path):
+    short = replace(SMALL, iterations=1, seeds=(1,))
+    run(short, tmp_path / "run")
+    replaced = run(replace(short, iterations=2), tmp_path / "run", overwrite=True)
+    assert replaced.summary()["iterations"] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_run_that_ends_while_somebody_looks_keeps_its_end(tmp_path, monkeypatch):
+    """The looker has read the checkpoints; before it writes, the run wants to write its end."""
+    monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
+    folder = RunFolder(tmp_path / "watched")
+    process = start(folder.path, 40)
+    wait_for(lambda: reached(folder, 3))
+    write_out, looked = RunFolder._write_out, []
+
+    def slowly(self, wall_seconds):
+        looked.append(self.iteration())
+        process.wait(3) if process.poll() is None else None
+        return write_out(self, wall_seconds)
+
+    monkeypatch.setattr(RunFolder, "_write_out", slowly)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        folder.catch_up()
+    process.wait(120)
+    assert looked
+    assert folder.summary()["iterations"] == 40
+    assert folder.is_finished
+
+
+class Chatty(Random):
+    """Prints, as people do when they look for a mistake."""
+
+    def sample(self, rng, state, num):
+        print("drawing", num)
+        print({"iteration": "nonsense"})
+        return super().sample(rng, state, num)
+
+
+def test_what_a_teacher_prints_is_no_message(tmp_path):
+    chatty = replace(SMALL, teacher=Chatty(), iterations=1, seeds=(1,))
+    assert run(chatty, tmp_path / "run").is_finished
+
+
+class Broken(Random):
+    """A teacher with a mistake in it."""
+
+    def sample(self, rng, state, num):
+        return super().sample(rng, state, num)[:, :, None].no_such_thing
+
+
+def test_a_mistake_in_a_teacher_shows_where_it_is(tmp_path):
+    broken = replace(SMALL, teacher=Broken(), iterations=1, seeds=(1,))
+    with pytest.raises(SelfpacedError, match=r"(?s)AttributeError.*test_run.py.*no_such_thing"):
+        run(broken, tmp_path / "run")

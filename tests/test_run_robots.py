@@ -9,7 +9,7 @@ from selfpaced import PPO, GoalGAN, RunFolder, SelfpacedError, neurips2020
 from selfpaced.checkpoint import Checkpoint
 from selfpaced.cli import main
 from selfpaced.experiment import Experiment
-from selfpaced.run import share_cores
+from selfpaced.workers import share_cores
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mujoco") is None, reason="MuJoCo is not installed"

@@ -7,8 +7,8 @@ from selfpaced.learners import PPO, SAC, TRPO, EpisodicPolicy
 from selfpaced.presets import neurips2020
 from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Episodes
-from selfpaced.run import resume, run
 from selfpaced.run_folder import RunFolder
+from selfpaced.running import resume, run
 from selfpaced.settings import SelfpacedError
 from selfpaced.teachers import ALPGMM, SPDL, SPRL, Default, GoalGAN, Random
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from selfpaced.commands import COMMANDS
-from selfpaced.run import InterruptedRunError
+from selfpaced.running import InterruptedRunError
 from selfpaced.settings import SelfpacedError, require_choice
 
 

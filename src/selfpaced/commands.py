@@ -26,8 +26,8 @@ from selfpaced.problems import PROBLEMS
 from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 from selfpaced.reproduce_command import reproduce_command
-from selfpaced.run import resume, run
 from selfpaced.run_folder import RunFolder, folder_name
+from selfpaced.running import resume, run
 from selfpaced.search_command import search_command
 from selfpaced.settings import require_positive
 from selfpaced.teachers import TEACHERS

@@ -28,7 +28,7 @@ from selfpaced.reports.comparison import (
     write_tables,
 )
 from selfpaced.reports.comparison_figures import draw_comparison
-from selfpaced.run import InterruptedRunError
+from selfpaced.running import InterruptedRunError
 from selfpaced.settings import SelfpacedError, require, require_positive
 from selfpaced.teachers import TEACHERS
 

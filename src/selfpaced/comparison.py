@@ -19,10 +19,11 @@ import numpy as np
 from selfpaced.experiment import Experiment
 from selfpaced.presets import neurips2020, with_preset_files
 from selfpaced.records import Array
-from selfpaced.run import InterruptedRunError, Listener, resume, run
 from selfpaced.run_folder import RunFolder, folder_name
+from selfpaced.running import InterruptedRunError, resume, run
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import read_notes
+from selfpaced.workers import Listener
 
 State = Literal["new", "unfinished", "finished"]
 

@@ -12,10 +12,8 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from selfpaced.experiment import Experiment, name_of
-from selfpaced.learners import LEARNERS
+from selfpaced.experiment import Experiment
 from selfpaced.problems import PROBLEMS
-from selfpaced.teachers import TEACHERS
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -52,6 +50,15 @@ class Progress:
             self.last[block] = (time.monotonic(), message["iteration"])
             self.first.setdefault(block, self.last[block])
             self._refresh()
+
+    def leave(self) -> None:
+        """Say why it takes a moment."""
+        self.console.print(
+            "[yellow]stopping after the iteration under way[/] (Ctrl-C again: at once, with what "
+            "was saved last)",
+            highlight=False,
+            soft_wrap=True,
+        )
 
     def end(self) -> None:
         """Leave the last state on the screen."""
@@ -107,11 +114,8 @@ class Progress:
 
     def _title(self) -> str:
         experiment = self.experiment
-        teacher, learner = (
-            name_of(experiment.teacher, TEACHERS),
-            name_of(experiment.learner, LEARNERS),
-        )
-        return f"{experiment.problem} · {teacher} + {learner} · {len(experiment.seeds)} seeds"
+        names = f"{experiment.teacher_name} + {experiment.learner_name}"
+        return f"{experiment.problem} · {names} · {len(experiment.seeds)} seeds"
 
     def _figures(self) -> dict[str, str]:
         """Name and value of everything worth showing now."""

@@ -15,10 +15,12 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from selfpaced.checkpoint import history_columns
 from selfpaced.experiment import Experiment
 from selfpaced.export import describe_timing, summarise, write_history
 from selfpaced.history import join
+from selfpaced.locks import locked
 from selfpaced.problems import PROBLEMS
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require
@@ -37,6 +40,8 @@ from selfpaced.storage import (
     write_arrays,
     write_json,
 )
+
+_BUSY = "another process is training in {}; wait for it, or stop it"
 
 
 @dataclass(frozen=True)
@@ -73,19 +78,63 @@ class RunFolder:
         return folder
 
     def _make_room(self, overwrite: bool) -> None:
+        """Move what is here aside, from where it comes back if the new run saves nothing."""
         is_run = (self.path / "experiment.json").exists()
         require(
             is_run or not overwrite,
             f"{self.path} is not a run folder, so --overwrite will not delete it; "
             "choose another folder with --out",
         )
-        hint = "resume it with `selfpaced resume`, " if is_run and not self.is_finished else ""
-        require(
-            overwrite,
-            f"{self.path} already exists; {hint}choose another folder with --out, "
-            "or replace it with --overwrite",
-        )
+        if not overwrite:
+            hint = "" if not is_run or self.is_finished else "resume it with `selfpaced resume`, "
+            raise SelfpacedError(
+                f"{self.path} already exists; {hint}choose another folder with --out, "
+                "or replace it with --overwrite"
+            )
+        require(not self.is_in_training, _BUSY.format(self.path))
+        saved = [self.path / "summary.json", *self._checkpoints.glob("*.safetensors")]
+        if not any(path.exists() for path in saved):
+            self.withdraw()  # nothing of value; what it was to replace may still be there
+        if self.path.exists():
+            self.forget_replaced()
+            self.path.rename(self._replaced)
+
+    @property
+    def _replaced(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.replaced")
+
+    def forget_replaced(self) -> None:
+        """This run has come to something: the one that it replaces can go."""
+        if self._replaced.exists():
+            shutil.rmtree(self._replaced)
+
+    def withdraw(self) -> None:
+        """Delete this run, which has come to nothing; the one that it was to replace returns."""
         shutil.rmtree(self.path)
+        if self._replaced.exists():
+            self._replaced.rename(self.path)
+
+    @contextmanager
+    def training(self) -> Iterator[IO[str]]:
+        """Nobody else may train here meanwhile."""
+        self._checkpoints.mkdir(exist_ok=True)
+        with ExitStack() as stack:
+            try:
+                lock = stack.enter_context(locked(self._checkpoints / "lock", wait=False))
+            except BlockingIOError:
+                raise SelfpacedError(_BUSY.format(self.path)) from None
+            yield lock
+
+    @property
+    def is_in_training(self) -> bool:
+        """Whether some process trains here now."""
+        try:
+            with locked(self._checkpoints / "lock", wait=False):
+                return False
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
 
     @property
     def is_finished(self) -> bool:
@@ -116,9 +165,17 @@ class RunFolder:
         """Which seeds advance together; a resumed run must not change that."""
         return [tuple(block) for block in self.description()["blocks"]]
 
+    @property
+    def _checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
     def checkpoint_path(self, block: int) -> Path:
         """Where a block keeps its checkpoint."""
-        return self.path / "checkpoints" / f"block-{block}.safetensors"
+        return self._checkpoints / f"block-{block}.safetensors"
+
+    def log_path(self, block: int) -> Path:
+        """Where what the process of a block prints goes."""
+        return self._checkpoints / f"block-{block}.log"
 
     def iteration(self) -> int:
         """How many iterations all blocks of an unfinished run have saved."""
@@ -129,6 +186,37 @@ class RunFolder:
 
     def export(self, wall_seconds: float) -> dict[str, Any]:
         """Write the checkpoints out as the files that people read; returns the summary."""
+        with self._writing():
+            return self.summary() if self.is_finished else self._write_out(wall_seconds)
+
+    def catch_up(self) -> None:
+        """Write out how far a run has come that is still under way, or was killed."""
+        if self.is_finished:
+            return
+        iterations = self.experiment().iterations
+        with self._writing():
+            if self.is_finished:  # just now
+                return
+            iteration = self.iteration()
+            require(
+                iteration > 0 or (self.path / "summary.json").exists(),
+                f"{self.path} has no saved iteration yet: wait for the first checkpoint, or go on "
+                "with `selfpaced resume` if nothing runs there",
+            )
+            # the last word is that of the process that trains, if there is one
+            if iteration > 0 and not (iteration == iterations and self.is_in_training):
+                self._write_out(wall_seconds=0.0)  # nobody knows them
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One process at a time writes out: an old state must not cover a newer one."""
+        lock = self.path / ".lock"
+        with locked(lock, wait=True):
+            yield
+            if self.is_finished:
+                lock.unlink(missing_ok=True)
+
+    def _write_out(self, wall_seconds: float) -> dict[str, Any]:
         experiment, blocks = self.experiment(), self.blocks()
         if (self.path / "summary.json").exists():  # of an earlier stretch of this run
             wall_seconds += self.summary()["wall_seconds"]
@@ -151,13 +239,8 @@ class RunFolder:
         )
         write_json(self.path / "summary.json", summary)
         if iterations == experiment.iterations:
-            shutil.rmtree(self.path / "checkpoints")
+            shutil.rmtree(self._checkpoints)
         return summary
-
-    def catch_up(self) -> None:
-        """Write out how far a run has come that is still under way, or was killed."""
-        if not self.is_finished and 0 < self.iteration() < self.experiment().iterations:
-            self.export(wall_seconds=0.0)  # nobody knows them
 
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""

@@ -42,7 +42,8 @@ def main() -> None:
         sys.exit(1)
     except Exception as error:
         traceback.print_exc()
-        parent.tell({"error": f"unexpected {type(error).__name__}: {error}"})
+        text = f"unexpected {type(error).__name__}: {error}\n\n{traceback.format_exc()}"
+        parent.tell({"error": text})
         sys.exit(1)
 
 
@@ -51,16 +52,20 @@ class Parent:
 
     def __init__(self) -> None:
         self.wants_stop = False
+        # what anybody's code prints goes to the log: here it would be taken for messages
+        self._messages = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message; a parent that is gone is a reason to save and leave."""
         try:
-            print(json.dumps(message), flush=True)
+            self._messages.write(json.dumps(message) + "\n")
+            self._messages.flush()
         except BrokenPipeError:
             self.wants_stop = True
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for the rest of this life)
+            self._messages = open(os.devnull, "w")  # noqa: SIM115 (for the rest of this life)
 
     def _stop(self, *_: Any) -> None:
         self.wants_stop = True

@@ -1,0 +1,103 @@
+"""Running an experiment: one process per core, each with a block of the seeds."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+from selfpaced.experiment import Experiment
+from selfpaced.run_folder import RunFolder
+from selfpaced.settings import SelfpacedError, require
+from selfpaced.workers import Listener, Silence, listen, started_workers, usable_cores
+
+
+class InterruptedRunError(Exception):
+    """The user asked to stop; everything up to now is saved."""
+
+    def __init__(self, folder: Path, iteration: int, iterations: int) -> None:
+        super().__init__(
+            f"stopped after {iteration} of {iterations} iterations, which are kept; "
+            f"go on with `selfpaced resume {folder}`"
+            if iteration
+            else "stopped before the first iteration was saved"
+        )
+
+
+def run(
+    experiment: Experiment,
+    out: Path | str,
+    workers: int | None = None,
+    overwrite: bool = False,
+    listener: Listener | None = None,
+) -> RunFolder:
+    """Run an experiment into a new folder; every worker is pinned to a core of its own."""
+    num = min(workers or len(usable_cores()), len(experiment.seeds))
+    require(num > 0, f"workers must be positive, got {workers}")
+    blocks = _split(experiment.seeds, num)
+    folder = RunFolder.create(Path(out), experiment, blocks, overwrite)
+    _train_in(folder, experiment, listener or Silence(), is_new=True)
+    return folder
+
+
+def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
+    """Go on with a run that was stopped or killed, exactly as if it had not been."""
+    folder = RunFolder(Path(path))
+    experiment = folder.experiment()
+    require(not folder.is_finished, f"{path} is finished; nothing to resume")
+    _train_in(folder, experiment, listener or Silence(), is_new=False)
+    return folder
+
+
+def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
+    """Contiguous blocks whose sizes differ by at most one."""
+    bounds = [len(seeds) * index // num for index in range(num + 1)]
+    return [seeds[low:high] for low, high in pairwise(bounds)]
+
+
+def _train_in(folder: RunFolder, experiment: Experiment, listener: Listener, is_new: bool) -> None:
+    """Whatever happens, what the workers have saved is written out for people to read."""
+    began = time.monotonic()
+    errors: list[str] = []
+    was_interrupted = False
+    with _termination_interrupts(), folder.training() as lock:
+        listener.begin(experiment)
+        try:
+            with started_workers(folder, lock, listener) as processes:
+                errors = listen(folder, processes, listener)
+        except KeyboardInterrupt:
+            was_interrupted = True
+        finally:
+            listener.end()
+        iteration = folder.iteration()
+        if iteration:
+            folder.export(time.monotonic() - began)
+            folder.forget_replaced()
+        elif is_new:
+            folder.withdraw()
+    if was_interrupted:
+        raise InterruptedRunError(folder.path, iteration, experiment.iterations)
+    if errors:
+        kept = f"\n{iteration} iterations are kept: go on with `selfpaced resume {folder.path}`"
+        raise SelfpacedError(errors[0] + (kept if iteration else ""))
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Being told to leave, as clusters do, is like Ctrl-C: what there is gets written out."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

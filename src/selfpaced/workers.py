@@ -1,0 +1,176 @@
+"""The processes that train: one per block of seeds, each on cores of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from selfpaced.experiment import Experiment
+from selfpaced.run_folder import RunFolder
+
+_WORKER_SETTINGS = {
+    # threads of BLAS cost more than they give on operations this small
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    # the second run with the same shapes starts in seconds
+    "JAX_COMPILATION_CACHE_DIR": str(
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfpaced" / "compiled"
+    ),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+}
+# with a simulator in the loop: thousands of short calls, each of them awaited
+_HOSTED_SETTINGS = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
+_NUM_LAST_WORDS = 10  # lines of the log of a worker that died without a message
+
+Worker = subprocess.Popen[str]
+
+
+class Listener(Protocol):
+    """Who wants to know how a run is going."""
+
+    def begin(self, experiment: Experiment) -> None:
+        """The workers are starting."""
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """A worker told something."""
+
+    def leave(self) -> None:
+        """The workers have been asked to stop after the iteration under way."""
+
+    def end(self) -> None:
+        """The workers are gone."""
+
+
+class Silence:
+    """A listener that does not care."""
+
+    def begin(self, experiment: Experiment) -> None:
+        """Nothing to do."""
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """Nothing to do."""
+
+    def leave(self) -> None:
+        """Nothing to do."""
+
+    def end(self) -> None:
+        """Nothing to do."""
+
+
+def usable_cores() -> list[int]:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:
+    """The cores of every block: one each, and with a simulator also those left over.
+
+    Compiled blocks are fastest on one core; threads that simulate can use more.
+    """
+    if not is_hosted or num_blocks >= len(cores):
+        return [[cores[block % len(cores)]] for block in range(num_blocks)]
+    return [cores[block::num_blocks] for block in range(num_blocks)]
+
+
+def worker_settings(is_hosted: bool) -> dict[str, str]:
+    """The environment variables of the processes that train."""
+    return _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
+
+
+@contextmanager
+def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Iterator[list[Worker]]:
+    """The processes; however this ends, they are asked to save and leave, and waited for."""
+    processes: list[Worker] = []
+    is_hosted = folder.experiment().is_hosted
+    shares = share_cores(usable_cores(), len(folder.blocks()), is_hosted)
+    with ExitStack() as logs:
+        try:
+            for block, cores in enumerate(shares):
+                log = logs.enter_context(open(folder.log_path(block), "a"))
+                processes.append(
+                    _start(folder, block, cores, worker_settings(is_hosted), log, lock)
+                )
+            yield processes
+        except KeyboardInterrupt:
+            listener.leave()
+            raise
+        finally:
+            _see_off(processes)
+
+
+def _start(
+    folder: RunFolder,
+    block: int,
+    cores: list[int],
+    settings: dict[str, str],
+    log: IO[str],
+    lock: IO[str],
+) -> Worker:
+    where = ",".join(map(str, cores))
+    command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), where]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**settings, **os.environ},  # what the user has set goes first
+        # the folder is not free before the last worker is gone, even if this process is killed
+        pass_fds=(lock.fileno(),) if os.name == "posix" else (),
+    )
+
+
+def _see_off(processes: list[Worker]) -> None:
+    """Let them save their checkpoints; who cannot wait (Ctrl-C again) keeps those of before."""
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+        if process.stdout:
+            process.stdout.close()  # output that nobody reads must not hold it up
+    try:
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            process.kill()  # does nothing to those that have left
+            process.wait()
+
+
+def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> list[str]:
+    """Pass on what the workers say until all have left; returns what went wrong."""
+    errors: list[str] = []
+    with selectors.DefaultSelector() as selector:
+        for block, process in enumerate(processes):
+            assert process.stdout is not None
+            selector.register(process.stdout, selectors.EVENT_READ, (block, process))
+        while selector.get_map() and not errors:
+            for key, _ in selector.select():
+                block, process = key.data
+                line = process.stdout.readline()
+                if line:
+                    message = json.loads(line)
+                    if "error" in message:
+                        errors.append(message["error"])
+                    listener.hear(block, message)
+                    continue
+                selector.unregister(process.stdout)
+                if process.wait() and not errors:
+                    errors.append(_death(folder, block, process.returncode))
+    return errors
+
+
+def _death(folder: RunFolder, block: int, code: int) -> str:
+    cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    words = folder.log_path(block).read_text(errors="replace").splitlines()[-_NUM_LAST_WORDS:]
+    return "\n".join([f"the worker of block {block} died ({cause})", *words])
