@@ -1,15 +1,15 @@
 # make demo: set everything up and watch SPDL teach a point mass to pass a gate.
 # make test: set everything up and run the tests.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
-SOURCES = pyproject.toml $(shell find src -name '*.py')
 
 .PHONY: install demo test test-slow check bench clean
 
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfpaced wants Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

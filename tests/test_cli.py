@@ -1,6 +1,6 @@
 import pytest
 
-from selfpaced import PPO, SPDL, Random
+from selfpaced import PPO, SPDL, Random, __version__
 from selfpaced.cli import main
 from selfpaced.commands import parse_train
 
@@ -62,6 +62,17 @@ def test_another_teacher_has_its_own_settings(capsys):
     assert "zeta" in capsys.readouterr().err
 
 
+def test_options_may_come_before_the_problem():
+    words = ["--seeds", "4", "--out", "runs/x", "point-mass-2d", "--teacher.zeta", "2"]
+    options, experiment = parse_train(words)
+    assert (options.seeds, experiment.problem) == (4, "point-mass-2d")
+
+
+def test_the_version_is_told(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"selfpaced {__version__}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -75,6 +86,8 @@ def test_another_teacher_has_its_own_settings(capsys):
         (["train", "point-mass-3d", "--no-such-flag"], "no-such-flag"),
         (["resume", "/nowhere"], "is /nowhere a run folder"),
         (["plot", "/nowhere"], "is /nowhere a run folder"),
+        (["train", "point-mass-3d", "--preset", "no.json"], "there is no preset file no.json"),
+        (["compare", "ball-catching", "--teachers", "spdl*,spdl-star"], "spdl-star is there twice"),
         (["train", "point-mass-3d", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
     ],
 )

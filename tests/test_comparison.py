@@ -35,7 +35,7 @@ def invent_results(path, experiment):
     ]
     write_csv(path / "evaluations.csv", ["iteration", "seed", "return", "success"], rows)
     write_csv(path / "metrics.csv", ["iteration", "seed"], [])
-    write_json(path / "summary.json", {"finished": True, "wall_seconds": 2.5})
+    write_json(path / "summary.json", {"finished": True, "iterations": 20, "wall_seconds": 2.5})
 
 
 def make_finished(cell):
@@ -210,7 +210,7 @@ def damage_summary(cell):
 
 
 def lose_checkpoints(cell):
-    write_json(cell.path / "summary.json", {"finished": False})
+    write_json(cell.path / "summary.json", {"finished": False, "iterations": 5})
 
 
 def damage_checkpoint(cell):
@@ -246,7 +246,7 @@ def diverge(cell):
         (damage_experiment, "experiment.json is damaged"),
         (lose_experiment, "experiment.json is missing"),
         (lose_summary, "holds evaluations.csv and metrics.csv but summary.json is missing"),
-        (damage_summary, "summary.json does not say whether the run is finished"),
+        (damage_summary, "summary.json does not say how far the run is"),
         (lose_checkpoints, "but checkpoints is missing"),
         (damage_checkpoint, "block-0.safetensors is damaged"),
         (cut_evaluations, r"evaluations.csv is damaged \(5 evaluations wanted, got 4\)"),

@@ -47,38 +47,6 @@ def test_log_density_agrees_with_scipy():
     np.testing.assert_allclose(CORRELATED.log_density(points), expected, rtol=1e-12)
 
 
-def finite_difference(function, gaussian):
-    """Derivatives of a function of a Gaussian by its mean and lower Cholesky entries."""
-    step, by_mean, by_cholesky = 1e-6, np.zeros(2), np.zeros((2, 2))
-    for i in range(2):
-        shift = step * np.eye(2)[i]
-        moved = [Gaussian(gaussian.mean + s * shift, gaussian.cholesky) for s in (1, -1)]
-        by_mean[i] = (function(moved[0]) - function(moved[1])) / (2 * step)
-        for j in range(i + 1):
-            shift = np.zeros((2, 2))
-            shift[i, j] = step
-            moved = [Gaussian(gaussian.mean, gaussian.cholesky + s * shift) for s in (1, -1)]
-            by_cholesky[i, j] = (function(moved[0]) - function(moved[1])) / (2 * step)
-    return by_mean, by_cholesky
-
-
-def test_kl_gradient_agrees_with_finite_differences():
-    for mine, numeric in zip(
-        CORRELATED.kl_gradient(OTHER),
-        finite_difference(lambda gaussian: gaussian.kl(OTHER), CORRELATED),
-        strict=True,
-    ):
-        np.testing.assert_allclose(mine, numeric, atol=1e-6)
-
-
-def test_log_density_gradient_agrees_with_finite_differences():
-    point = np.array([[0.7, 0.9]])
-    by_mean, by_cholesky = CORRELATED.log_density_gradient(point)
-    numeric = finite_difference(lambda gaussian: gaussian.log_density(point)[0], CORRELATED)
-    np.testing.assert_allclose(by_mean[0], numeric[0], atol=1e-6)
-    np.testing.assert_allclose(by_cholesky[0], numeric[1], atol=1e-6)
-
-
 def test_samples_have_the_mean_and_covariance_they_should():
     samples = CORRELATED.sample(np.random.default_rng(2), 200_000)
     np.testing.assert_allclose(samples.mean(axis=0), CORRELATED.mean, atol=0.02)

@@ -1,9 +1,10 @@
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from selfpaced import PPO, SPDL, Default, Experiment, Random, SelfpacedError, neurips2020
+from selfpaced.problems import BALL_CATCHING
 
 
 @dataclass(frozen=True)
@@ -11,6 +12,24 @@ class Mine(Default):
     """Somebody's own teacher."""
 
     eagerness: float = 2.0
+
+
+class Plain:
+    """Not a dataclass."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A teacher that forgets half of what a teacher does."""
+
+    init = sample = None
+
+
+@dataclass(frozen=True)
+class Demanding(Default):
+    """Cannot be made without being told more."""
+
+    eagerness: float = field()
 
 
 def test_the_preset_is_the_published_configuration():
@@ -62,9 +81,12 @@ def test_evaluations_come_before_training_every_few_iterations_and_at_the_end():
     [
         ({"problem": "point-mass-4d"}, "unknown problem 'point-mass-4d': did you mean 'point-mass"),
         ({"iterations": 0}, "iterations must be positive, got 0"),
-        ({"seeds": ()}, "seeds wants different numbers"),
-        ({"seeds": (1, 1)}, "seeds wants different numbers"),
-        ({"seeds": (-1,)}, "none negative"),
+        ({"seeds": ()}, "seeds wants different whole numbers"),
+        ({"seeds": (1, 1)}, "seeds wants different whole numbers"),
+        ({"seeds": (-1,)}, "seeds wants different whole numbers from 0"),
+        ({"seeds": (1.5,)}, "seeds wants different whole numbers"),
+        ({"seeds": (2**32,)}, r"from 0 to 2\*\*32 - 1"),
+        ({"iterations": 2.5}, "iterations must be a whole number, got 2.5"),
         ({"num_environments": 3}, "multiple of num_environments"),
     ],
 )
@@ -80,6 +102,12 @@ def test_an_impossible_experiment_says_what_is_wrong(changes, message):
         ("learner", "pqo", "unknown learner 'pqo': did you mean 'ppo'"),
         ("teacher", "nowhere.to.be:found", "cannot load teacher"),
         ("teacher", "selfpaced:Nobody", "cannot load teacher"),
+        ("teacher", ":Nobody", "cannot load teacher"),
+        ("teacher", "json:dumps", "should be a frozen dataclass"),
+        ("teacher", f"{__name__}:Plain", "should be a frozen dataclass"),
+        ("teacher", f"{__name__}:Idle", "lacks update, distribution, advice"),
+        ("teacher", f"{__name__}:Demanding", "give eagerness a default"),
+        ("learner", f"{__name__}:Mine", "lacks act, value, steps_per_update"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
@@ -98,3 +126,13 @@ def test_sprl_and_a_step_based_learner_do_not_go_together():
         neurips2020("point-mass-3d", "sprl", "ppo")
     with pytest.raises(SelfpacedError, match="got spdl and episodic"):
         neurips2020("point-mass-3d", "spdl", "episodic")
+
+
+def test_spdl_keeps_what_belongs_to_the_problem_with_a_learner_that_the_paper_did_not_try():
+    teacher = neurips2020("ant-gate", "spdl", "trpo").teacher
+    assert (teacher.std_lower_bound, teacher.update_offset) == ((1.0, 0.5), 100)
+
+
+def test_the_problems_own_environment_is_no_difference():
+    experiment = neurips2020("ball-catching")
+    assert replace(experiment, environment=BALL_CATCHING.environment) == experiment

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -259,3 +260,38 @@ def test_a_mistake_in_a_teacher_shows_where_it_is(tmp_path):
     broken = replace(SMALL, teacher=Broken(), iterations=1, seeds=(1,))
     with pytest.raises(SelfpacedError, match=r"(?s)AttributeError.*test_run.py.*no_such_thing"):
         run(broken, tmp_path / "run")
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"PK\x03\x04 and no more"])
+def test_damaged_contexts_are_named(finished, tmp_path, rubbish):
+    folder = RunFolder(shutil.copytree(finished.path, tmp_path / "damaged"))
+    (folder.path / "contexts.npz").write_bytes(rubbish)
+    with pytest.raises(SelfpacedError, match="contexts.npz is damaged"):
+        folder.contexts()
+    for text in ("", "a,b\n1,2\n"):
+        (folder.path / "evaluations.csv").write_text(text)
+        with pytest.raises(SelfpacedError, match=r"evaluations.csv is damaged \(no column 'iter"):
+            folder.evaluations()
+
+
+def test_a_run_that_has_saved_nothing_yet_cannot_be_looked_at(tmp_path):
+    folder = RunFolder.create(tmp_path / "young", SMALL, [(1, 2, 3)])
+    with pytest.raises(SelfpacedError, match="has no saved iteration yet"):
+        folder.catch_up()
+
+
+def test_what_a_killed_run_had_finished_is_written_out(finished, tmp_path, monkeypatch):
+    """All iterations are saved, but the process that would have written them out is gone."""
+    folder = RunFolder(tmp_path / "killed")
+    monkeypatch.setattr(RunFolder, "export", lambda *_: None)
+    run(SMALL, folder.path, workers=2)
+    assert not folder.is_finished
+    folder.catch_up()
+    assert folder.is_finished
+    for name in ("evaluations.csv", "policies.safetensors"):
+        assert (folder.path / name).read_bytes() == (finished.path / name).read_bytes()
+
+
+def test_one_seed_has_no_standard_error(tmp_path):
+    alone = run(replace(SMALL, iterations=1, seeds=(1,)), tmp_path / "run")
+    assert alone.summary()["final_return"]["standard_error"] is None

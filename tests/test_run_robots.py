@@ -102,3 +102,11 @@ def test_simulators_share_all_cores_and_compiled_blocks_take_one_each():
     assert share_cores([0, 1, 2, 3], 2, is_hosted=True) == [[0, 2], [1, 3]]
     assert share_cores([0, 1, 2, 3], 2, is_hosted=False) == [[0], [1]]
     assert share_cores([0, 1], 3, is_hosted=True) == [[0], [1], [0]]
+
+
+def test_a_policy_that_holds_still_does_not_depend_on_the_seeds_beside_it():
+    experiment = replace(neurips2020("ball-catching"), learner=PPO(hidden=(4,)))
+    together = experiment.training((1, 2)).init().learner.parameters["policy"]
+    alone = experiment.training((2,)).init().learner.parameters["policy"]
+    for one, two in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        np.testing.assert_allclose(one[1], two[0], rtol=1e-4, atol=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 
 from rich.console import Console
 
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _dispatch(arguments: list[str]) -> None:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_help()
+        return
+    if arguments[0] == "--version":
+        print(f"selfpaced {version('selfpaced')}")
         return
     require_choice("command", arguments[0], COMMANDS)
     command: Callable[[list[str]], None] = COMMANDS[arguments[0]]

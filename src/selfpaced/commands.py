@@ -30,6 +30,7 @@ from selfpaced.run_folder import RunFolder, folder_name
 from selfpaced.running import resume, run
 from selfpaced.search_command import search_command
 from selfpaced.settings import require_positive
+from selfpaced.statistics import plus_minus
 from selfpaced.teachers import TEACHERS
 from selfpaced.watch_command import watch_command
 
@@ -97,7 +98,9 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
     first.add_argument("--learner")
     first.add_argument("--preset", type=Path)
     chosen, _ = first.parse_known_args(arguments)
-    preset = neurips2020(chosen.problem, chosen.teacher, chosen.learner)
+    # options may come first, and this parser does not know which of them have values
+    problem = next((word for word in arguments if word in PROBLEMS), chosen.problem)
+    preset = neurips2020(problem, chosen.teacher, chosen.learner)
     if chosen.preset:
         require_use(chosen.preset, [preset])
         preset = with_preset_files(preset, [chosen.preset])
@@ -200,7 +203,7 @@ def _show_outcome(console: Console, folder: RunFolder) -> None:
         summary["teacher"],
         summary["learner"],
         str(len(summary["seeds"])),
-        f"{final['mean']:.2f} ± {final['standard_error']:.2f}",
+        plus_minus(final["mean"], final["standard_error"]),
         f"{summary['final_success_rate']:.0%}",
         f"{summary['wall_seconds']:.0f} s",
         f"{summary['steps_per_second']:,.0f}".replace(",", " "),

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from selfpaced.comparison import Cell, State, plan_cells, read_outcomes, run_cells
+from selfpaced.comparison import Cell, State, plan_cells, read_outcomes, run_cells, split_names
 from selfpaced.presets import NUM_SEEDS, require_use
 from selfpaced.progress import Progress
 from selfpaced.reports.comparison import (
@@ -80,7 +80,7 @@ class CompareOptions:
     def cells(self) -> list[Cell]:
         """What is to be run."""
         seeds = tuple(range(self.first_seed, self.first_seed + self.seeds))
-        teachers, learners = _split(self.teachers), _split(self.learners)
+        teachers, learners = split_names(self.teachers), split_names(self.learners)
         cells = plan_cells(
             self.problem, teachers, learners, seeds, self.folder, self.iterations, self.preset
         )
@@ -124,10 +124,6 @@ def compare_command(arguments: list[str]) -> None:
     _show_outcome(console, rows)
     names = ", ".join(str(path.relative_to(options.folder)) for path in paths)
     console.print(f"in {options.folder}: {names}", highlight=False, soft_wrap=True)
-
-
-def _split(names: str) -> list[str]:
-    return [name.strip() for name in names.split(",")]
 
 
 def _report(options: CompareOptions, cells: Sequence[Cell]) -> tuple[list[Row], list[Path]]:

@@ -73,6 +73,11 @@ class InterruptedComparisonError(InterruptedRunError):
         )
 
 
+def split_names(names: str) -> list[str]:
+    """Teachers or learners as a command gets them, with commas."""
+    return [name.strip() for name in names.split(",")]
+
+
 def plan_cells(
     problem: str,
     teachers: Sequence[str],
@@ -87,7 +92,7 @@ def plan_cells(
         require(len(names) > 0 and all(names), f"{what} wants names, got {','.join(names)!r}")
         twice = [name for name in names if names.count(name) > 1]
         require(not twice, f"{what} wants every name once, got {', '.join(twice)}")
-    cells = []
+    cells: list[Cell] = []
     pairs = [(teacher, learner) for learner in learners for teacher in teachers]
     # SPRL is teacher and learner in one: it gets one cell, whatever the other learners are
     alone = [("sprl", "episodic")] if "sprl" in teachers else []
@@ -97,6 +102,8 @@ def plan_cells(
         if iterations is not None:
             experiment = dataclasses.replace(experiment, iterations=iterations)
         path = out / folder_name(experiment.teacher_name, learner)
+        twice = [cell.path.name for cell in cells if cell.path == path]
+        require(not twice, f"teachers wants every one once, {teacher} is there twice")
         cells.append(Cell(experiment.teacher_name, learner, experiment, path))
     return cells
 
@@ -214,12 +221,7 @@ def _state(cell: Cell) -> State:
     """The summary is written last, so a run that it calls finished has all its files."""
     folder, checkpoints = cell.folder, cell.path / "checkpoints"
     if (cell.path / "summary.json").exists():
-        summary = folder.summary()
-        require(
-            isinstance(summary, dict) and "finished" in summary,
-            f"{cell.path / 'summary.json'} does not say whether the run is finished",
-        )
-        if summary["finished"]:
+        if folder.is_finished:
             read_outcome(cell)
             return "finished"
         lacking = "checkpoints"

@@ -70,14 +70,6 @@ class Gaussian:
         constant = 0.5 * self.size * np.log(2 * np.pi)
         return -0.5 * (white**2).sum(axis=1) - log_determinant - constant
 
-    def log_density_gradient(self, contexts: ArrayLike) -> tuple[Array, Array]:
-        """Gradients of the log-densities by mean [K, C] and Cholesky factor [K, C, C]."""
-        white = self._whiten(np.atleast_2d(contexts))
-        by_mean = _solve(self.cholesky, white.T, transposed=True).T
-        by_cholesky = by_mean[:, :, None] * white[:, None, :]
-        by_cholesky = np.tril(by_cholesky - np.diag(1.0 / np.diag(self.cholesky)))
-        return by_mean, by_cholesky
-
     def kl(self, other: Gaussian) -> float:
         """KL(self ‖ other) in closed form."""
         spread = _solve(other.cholesky, self.cholesky)
@@ -87,14 +79,6 @@ class Gaussian:
         below = spread[_above(self.size)[::-1]]
         terms = ratio**2 - 1.0 - 2.0 * np.log(ratio)
         return float(0.5 * (terms.sum() + below @ below + shift @ shift))
-
-    def kl_gradient(self, other: Gaussian) -> tuple[Array, Array]:
-        """Gradients of KL(self ‖ other) by self's mean [C] and Cholesky factor [C, C]."""
-        shift = _solve(other.cholesky, self.mean - other.mean)
-        spread = _solve(other.cholesky, self.cholesky)
-        by_mean = _solve(other.cholesky, shift, transposed=True)
-        by_spread = _solve(other.cholesky, spread, transposed=True)
-        return by_mean, np.tril(by_spread - np.diag(1.0 / np.diag(self.cholesky)))
 
     def _whiten(self, contexts: Array) -> Array:
         return _solve(self.cholesky, (contexts - self.mean).T).T
@@ -166,9 +150,9 @@ class ContextSpace:
         return array
 
 
-def _solve(cholesky: Array, right: Array, transposed: bool = False) -> Array:
+def _solve(cholesky: Array, right: Array) -> Array:
     """Solve a lower triangular system; LAPACK at once, SciPy's checks cost ten times as much."""
-    solution, _ = dtrtrs(cholesky, right, lower=1, trans=int(transposed))
+    solution, _ = dtrtrs(cholesky, right, lower=1)
     return solution
 
 

@@ -8,11 +8,19 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners import LEARNERS, EpisodicPolicy
 from selfpaced.learners.base import Learner
 from selfpaced.problems import PROBLEMS, Problem
-from selfpaced.settings import SelfpacedError, require, require_choice, require_positive
+from selfpaced.settings import (
+    SelfpacedError,
+    require,
+    require_choice,
+    require_positive,
+    require_whole,
+)
 from selfpaced.teachers import SPRL, TEACHERS
 from selfpaced.teachers.base import Teacher
 from selfpaced.training.host import HostTraining, InitialPolicy
@@ -39,19 +47,16 @@ class Experiment:
 
     def __post_init__(self) -> None:
         require_choice("problem", self.problem, PROBLEMS)
-        require_positive(
-            self,
-            "iterations",
-            "steps_per_iteration",
-            "num_environments",
-            "evaluate_every",
-            "evaluation_episodes",
-        )
+        for check in (require_positive, require_whole):
+            check(self, "iterations", "steps_per_iteration", "num_environments")
+            check(self, "evaluate_every", "evaluation_episodes")
+        are_whole = all(isinstance(seed, int | np.integer) for seed in self.seeds)
         require(
-            len(self.seeds) > 0
+            are_whole
+            and len(self.seeds) > 0
             and len(set(self.seeds)) == len(self.seeds)
-            and min(self.seeds) >= 0,
-            f"seeds wants different numbers, none negative, got {self.seeds}",
+            and 0 <= min(self.seeds) <= max(self.seeds) < 2**32,
+            f"seeds wants different whole numbers from 0 to 2**32 - 1, got {self.seeds}",
         )
         require(
             self.steps_per_iteration % self.num_environments == 0,
@@ -69,6 +74,8 @@ class Experiment:
             self.environment is None or type(self.environment) is type(own),
             f"environment wants settings of {type(own).__name__}, got {self.environment!r}",
         )
+        if self.environment == own:  # the same experiment as without
+            object.__setattr__(self, "environment", None)
         require(
             not self.is_hosted or getattr(self.teacher, "clip_replay", True),
             f"{self.problem} has no contexts outside its box: clip_replay must be true",
@@ -152,6 +159,12 @@ class Experiment:
             raise SelfpacedError(f"this does not describe an experiment: {error}") from error
 
 
+_METHODS = {
+    "teacher": ("init", "sample", "update", "distribution", "advice"),
+    "learner": ("init", "act", "value", "update", "steps_per_update"),
+}
+
+
 def find_class(what: str, name: str, known: dict[str, type]) -> type:
     """A class by its short name, or anybody's as `package.module:Class`."""
     if ":" not in name:
@@ -159,9 +172,24 @@ def find_class(what: str, name: str, known: dict[str, type]) -> type:
         return known[name]
     module, _, attribute = name.partition(":")
     try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
         raise SelfpacedError(f"cannot load {what} {name!r}: {error}") from error
+    require(
+        isinstance(found, type) and dataclasses.is_dataclass(found),
+        f"{what} {name!r} should be a frozen dataclass of settings: write @dataclass(frozen=True) "
+        "above the class",
+    )
+    lacking = [method for method in _METHODS[what] if not hasattr(found, method)]
+    require(not lacking, f"{what} {name!r} lacks {', '.join(lacking)}")
+    fields = dataclasses.fields(found)
+    required = [
+        field.name
+        for field in fields
+        if field.default is field.default_factory is dataclasses.MISSING
+    ]
+    require(not required, f"{what} {name!r}: give {', '.join(required)} a default")
+    return found
 
 
 def name_of(settings: Any, known: dict[str, type]) -> str:

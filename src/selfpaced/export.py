@@ -10,6 +10,7 @@ import numpy as np
 
 from selfpaced.experiment import Experiment
 from selfpaced.records import Array
+from selfpaced.statistics import mean_and_standard_error
 from selfpaced.storage import write_bytes, write_csv
 
 
@@ -51,11 +52,8 @@ def summarise(experiment: Experiment, columns: dict[str, Array], iterations: int
 
     def statistics(name: str) -> dict[str, Any]:
         per_seed = columns[f"evaluations/{name}"][last]
-        return {
-            "mean": per_seed.mean(),
-            "standard_error": per_seed.std() / np.sqrt(len(per_seed)),
-            "per_seed": per_seed,
-        }
+        mean, error = mean_and_standard_error(per_seed)
+        return {"mean": mean, "standard_error": error, "per_seed": per_seed}
 
     return {
         "problem": experiment.problem,

@@ -123,9 +123,14 @@ GRIDS: dict[str, Grid] = {
     "spdl": {"zeta": (1.0, 1.2, 1.4, 1.6, 1.8)},
 }
 """What the paper tuned for each teacher, per problem and learner."""
-_ROBOT_GRIDS: dict[str, Grid] = {"spdl": {"zeta": (0.3, 0.4, 0.45, 0.5, 0.6)}}
+_ZETAS_OF_ROBOTS = {
+    "ball-catching": (0.3, 0.4, 0.45, 0.5, 0.6),
+    "ant-gate": (0.4, 0.7, 1.0, 1.3, 1.6),
+}
 
 
 def grid_of(problem: str, teacher: str) -> Grid:
     """The values to try."""
-    return GRIDS[teacher] if problem in BOTH else _ROBOT_GRIDS.get(teacher, GRIDS[teacher])
+    if teacher == "spdl" and problem in _ZETAS_OF_ROBOTS:
+        return {"zeta": _ZETAS_OF_ROBOTS[problem]}
+    return GRIDS[teacher]

@@ -167,13 +167,18 @@ def default_learner(teacher: str) -> str:
     return "episodic" if teacher == "sprl" else "ppo"
 
 
+def _read_preset(path: Path) -> Experiment:
+    require(path.is_file(), f"there is no preset file {path}; `selfpaced search` writes such files")
+    return Experiment.from_dict(read_json(path))
+
+
 def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:
     """The experiment with the settings of the preset files that are meant for it.
 
     `selfpaced search` writes such files; each is for one problem, teacher and learner.
     """
     for path in paths:
-        preset = Experiment.from_dict(read_json(path))
+        preset = _read_preset(path)
         if _kind(preset) == _kind(experiment):
             experiment = replace(experiment, teacher=preset.teacher, learner=preset.learner)
     return experiment
@@ -181,7 +186,7 @@ def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experime
 
 def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
     """A preset file that fits no experiment is a mistake."""
-    preset = Experiment.from_dict(read_json(path))
+    preset = _read_preset(path)
     require(
         any(_kind(preset) == _kind(experiment) for experiment in experiments),
         f"{path} is a preset for {' + '.join(_kind(preset))}, which is not what is to be run",
@@ -207,8 +212,8 @@ def _teachers(problem: str, variant: str, learner: str) -> dict[str, Any]:
     """The paper's settings of every teacher for one problem and learner, where it has any."""
     found: dict[str, Any] = {}
     settings = _SPDL_OF_PROBLEM.get(problem + variant, {})
-    if learner in _SPDL.get(problem + variant, {}):
-        found["spdl"] = SPDL(**_SPDL[problem + variant][learner], **settings)
+    # with a learner that the paper did not try, at least what belongs to the problem
+    found["spdl"] = SPDL(**_SPDL.get(problem + variant, {}).get(learner, {}), **settings)
     if (problem, learner) in _ALP_GMM:
         p_random, num_rollouts, buffer_size = _ALP_GMM[problem, learner]
         found["alp-gmm"] = ALPGMM(p_random, num_rollouts, buffer_size)

@@ -12,13 +12,21 @@ import tyro
 from rich.console import Console
 from rich.markdown import Markdown
 
-from selfpaced.comparison import Cell, Outcome, State, plan_cells, read_outcomes, run_cells
+from selfpaced.comparison import (
+    Cell,
+    Outcome,
+    State,
+    plan_cells,
+    read_outcomes,
+    run_cells,
+    split_names,
+)
 from selfpaced.paper import RESULTS, TABLE_1, Result
 from selfpaced.presets import NUM_SEEDS
 from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 from selfpaced.settings import require_choice, require_positive
-from selfpaced.statistics import mean_and_standard_error, t_test
+from selfpaced.statistics import mean_and_standard_error, plus_minus, t_test
 from selfpaced.storage import write_bytes, write_csv
 
 
@@ -76,7 +84,7 @@ def plan_result(result: Result, options: ReproduceOptions) -> list[Cell]:
     seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
     teachers = result.teachers
     if options.teachers is not None:
-        teachers = tuple(options.teachers.replace("-star", "*").split(","))
+        teachers = tuple(split_names(options.teachers.replace("-star", "*")))
         for teacher in teachers:
             require_choice("teacher", teacher, result.teachers)
     return [
@@ -144,7 +152,7 @@ def _table(problem: str, learner: str, column: Sequence[Outcome]) -> list[str]:
         p_value = t_test(best.final_returns, outcome.final_returns)
         cells = [
             outcome.cell.teacher,
-            f"{mean:.2f} ± {error:.2f}",
+            plus_minus(mean, error),
             *_against(published.get(outcome.cell.teacher), mean, error),
             "best" if outcome is best else f"{p_value:.2g}",
             f"{outcome.wall_seconds / 60:.1f}",
@@ -157,5 +165,5 @@ def _against(paper: tuple[float, float] | None, mean: float, error: float) -> tu
     if paper is None:
         return "–", "–"
     # the paper rounds its errors to one digit: 0.0 may be anything below 0.05
-    joint = math.hypot(error, max(paper[1], 0.05))
+    joint = math.hypot(0.0 if math.isnan(error) else error, max(paper[1], 0.05))
     return f"{paper[0]:.2f} ± {paper[1]:.1f}", f"{(mean - paper[0]) / joint:+.1f}"

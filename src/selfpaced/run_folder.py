@@ -15,12 +15,14 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -139,7 +141,7 @@ class RunFolder:
     @property
     def is_finished(self) -> bool:
         """Whether the last iteration has been made and written out (the summary comes last)."""
-        return (self.path / "summary.json").exists() and self.summary().get("finished", False)
+        return (self.path / "summary.json").exists() and self.summary()["finished"]
 
     @property
     def figures(self) -> Path:
@@ -244,7 +246,11 @@ class RunFolder:
 
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""
-        return read_json(self.path / "summary.json")
+        path = self.path / "summary.json"
+        summary = read_json(path)
+        is_whole = isinstance(summary, dict) and {"finished", "iterations"} <= summary.keys()
+        require(is_whole, f"{path} does not say how far the run is; restore it or run again")
+        return summary
 
     def evaluations(self) -> dict[str, Array]:
         """Columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""
@@ -262,7 +268,7 @@ class RunFolder:
                 return dict(arrays)
         except FileNotFoundError:
             raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
-        except (ValueError, OSError, KeyError) as error:
+        except (ValueError, OSError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
 
     def learner_states(self) -> Any:
@@ -303,10 +309,13 @@ def _read_table(path: Path, num_seeds: int) -> dict[str, Array]:
     try:
         with open(path) as file:
             names = file.readline().strip().split(",")
+        require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
         table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
         columns = table.reshape(-1, num_seeds, len(names))
     except OSError:
         raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+    except SelfpacedError:
+        raise
     except ValueError as error:
         raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
     named = {name: columns[:, :, index] for index, name in enumerate(names)}

@@ -48,6 +48,13 @@ def require_not_negative(settings: Any, *names: str) -> None:
         )
 
 
+def require_whole(settings: Any, *names: str) -> None:
+    """Every named field must be an integer."""
+    for name in names:
+        value = getattr(settings, name)
+        require(isinstance(value, int), f"{name} must be a whole number, got {value}")
+
+
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:
     """The value must be one of the choices; a near miss is pointed out."""
     known = list(choices)

@@ -32,11 +32,22 @@ class Estimate(NamedTuple):
     high: float
 
 
+def standard_error(per_seed: Array) -> Array:
+    """Of the mean over seeds [..., S]; the deviation divides by n as in the paper, not by n - 1."""
+    num = per_seed.shape[-1]
+    return per_seed.std(axis=-1) / np.sqrt(num) if num > 1 else np.full(per_seed.shape[:-1], np.nan)
+
+
 def mean_and_standard_error(values: ArrayLike) -> tuple[float, float]:
-    """Over the seeds, the deviation divided by n as in the paper, not by n - 1."""
+    """Over the seeds, as in the paper."""
     samples = _samples(values)
-    error = samples.std() / np.sqrt(len(samples)) if len(samples) > 1 else np.nan
-    return float(samples.mean()), float(error)
+    return float(samples.mean()), float(standard_error(samples))
+
+
+def plus_minus(mean: float, error: float | None, form: str = ".2f") -> str:
+    """Mean and standard error as people write them; a single seed has no error."""
+    is_known = error is not None and np.isfinite(error)
+    return f"{mean:{form}} ± {error:{form}}" if is_known else f"{mean:{form}}"
 
 
 def interquartile_mean(values: ArrayLike) -> Estimate:

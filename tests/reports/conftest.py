@@ -28,7 +28,7 @@ def invented_run(
         neurips2020("point-mass-3d"),
         problem=problem,
         teacher=TEACHERS[teacher](),
-        learner=PPO(hidden=(4,)),
+        learner=settings.pop("learner", PPO(hidden=(4,))),
         seeds=seeds,
         iterations=ITERATIONS,
         **settings,

@@ -245,3 +245,12 @@ def test_more_teachers_than_colours_can_be_drawn(monkeypatch):
         for line in thick_lines(draw_curves(outcomes).axes[0])
     }
     assert len(looks) == 9
+
+
+def test_variants_of_a_teacher_have_names_of_their_own():
+    experiment = neurips2020("ball-catching", "spdl*", "ppo", (1, 2, 3, 4, 5))
+    plain = outcome("spdl", GOOD)
+    starred = replace(plain, cell=replace(plain.cell, teacher="spdl*", experiment=experiment))
+    figure = draw_curves([plain, starred])
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["SPDL", "SPDL*"]

@@ -1,6 +1,7 @@
 import numpy as np
 from matplotlib.patches import Rectangle
 
+from selfpaced import EpisodicPolicy
 from selfpaced.reports.trajectories import (
     draw_trajectories,
     draw_trajectories_together,
@@ -60,3 +61,11 @@ def test_runs_stand_side_by_side_under_their_names(make_run):
     figure = draw_trajectories_together([make_run("a"), make_run("b", problem="point-mass-2d")])
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["point-mass-3d\nSPDL + PPO", "point-mass-2d\nSPDL + PPO"]
+
+
+def test_sprl_acts_with_weights_that_it_draws(make_run):
+    run = make_run(teacher="sprl", learner=EpisodicPolicy(hidden=(4,)))
+    begins = {tuple(trajectory.positions[-1]) for trajectory in roll_out(run)}
+    assert len(begins) == 3  # with the mean weights, zeros, nobody would move
+    for one, two in zip(roll_out(run), roll_out(run), strict=True):
+        np.testing.assert_array_equal(one.positions, two.positions)

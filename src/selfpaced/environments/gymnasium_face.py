@@ -19,6 +19,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from selfpaced.environments.base import Environment, State
+from selfpaced.environments.face_inputs import check_action, choose_context
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.environments.point_mass_picture import draw_point_mass
 from selfpaced.problems import PROBLEMS, Problem
@@ -64,7 +65,7 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
     ) -> tuple[Floats, Info]:
         """Begin an episode in the given context, or else in one drawn from the target."""
         super().reset(seed=seed)
-        self._context = self._choose_context(options or {})
+        self._context = choose_context(self.np_random, self.problem.contexts, options)
         key = self.np_random.integers(2**32, dtype=np.uint32)
         observation, self._state = self._compiled.reset(key, self._context.astype(np.float32))
         self._terminated = self._truncated = False
@@ -79,7 +80,8 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
             not (self._terminated or self._truncated),
             "step() came after the end of the episode: call reset() to begin another",
         )
-        checked = self._check_action(action)  # before any noise is drawn
+        size = len(self.problem.environment.action_low)
+        checked = check_action(action, size, np.float32)  # before any noise is drawn
         noise = self.np_random.standard_normal(self.problem.environment.noise_size, np.float32)
         inputs = np.concatenate([noise, checked])
         self._state, packed = self._compiled.step(self._state, inputs)
@@ -105,31 +107,6 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
     def _compiled(self) -> _Compiled:
         # looked up, not kept: that leaves the face free to be copied and pickled
         return _compile(cast("Hashable", self.problem.environment))
-
-    def _choose_context(self, options: dict[str, Any]) -> NDArray[np.float64]:
-        contexts = self.problem.contexts
-        # a misspelt key would silently train on the target instead
-        unknown = sorted(str(key) for key in options if key != "context")
-        require(not unknown, f"reset() knows one option, 'context', got {', '.join(unknown)}")
-        if "context" in options:
-            return np.array(contexts.check(options["context"]))  # a copy, should theirs change
-        return contexts.sample_target(self.np_random, 1)[0]
-
-    def _check_action(self, action: ArrayLike) -> Floats:
-        size = len(self.problem.environment.action_low)
-        try:
-            array = np.asarray(action, np.float32)
-        except (TypeError, ValueError) as error:
-            raise SelfpacedError(f"an action wants {size} numbers, got {action!r}") from error
-        if array.shape != (size,):
-            raise SelfpacedError(
-                f"an action wants {size} components, got an array of shape {array.shape}"
-            )
-        if not np.isfinite(array).all():
-            raise SelfpacedError(
-                f"an action must be finite, got {array.tolist()} (has the policy diverged?)"
-            )
-        return array
 
     def _remember_state(self) -> None:
         if self._draw is not None:

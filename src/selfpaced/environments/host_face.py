@@ -13,9 +13,10 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import ArrayLike
 
+from selfpaced.environments.face_inputs import check_action, choose_context
 from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Array
-from selfpaced.settings import SelfpacedError, require, require_choice
+from selfpaced.settings import require, require_choice
 
 Info = dict[str, Any]
 
@@ -63,7 +64,7 @@ class HostFace(gymnasium.Env[Array, Array]):
     ) -> tuple[Array, Info]:
         """Begin an episode in the given context, or else in one drawn from the target."""
         super().reset(seed=seed)
-        context = self._choose_context(options or {})
+        context = choose_context(self.np_random, self.problem.contexts, options)
         seeds = [int(self.np_random.integers(2**63))]
         observation, _ = self._vector.reset(seed=seeds, options={"context": context[None]})  # type: ignore[arg-type]
         self._begun, self._ended, self._context = True, False, context
@@ -76,7 +77,8 @@ class HostFace(gymnasium.Env[Array, Array]):
             not self._ended,
             "step() came after the end of the episode: call reset() to begin another",
         )
-        checked = self._check_action(action)
+        size = len(self.problem.environment.action_low)
+        checked = check_action(action, size, np.float64)
         observation, reward, terminated, truncated, info = self._vector.step(checked[None])
         self._ended = bool(terminated[0] or truncated[0])
         shown = {
@@ -115,28 +117,3 @@ class HostFace(gymnasium.Env[Array, Array]):
         vector: Any = state["problem"].environment.make(1)
         vector.set_state(state["_vector"])
         self.__dict__.update(state, _vector=vector)
-
-    def _choose_context(self, options: dict[str, Any]) -> Array:
-        contexts = self.problem.contexts
-        # a misspelt key would silently train on the target instead
-        unknown = sorted(str(key) for key in options if key != "context")
-        require(not unknown, f"reset() knows one option, 'context', got {', '.join(unknown)}")
-        if "context" in options:
-            return contexts.check(options["context"])
-        return contexts.sample_target(self.np_random, 1)[0]
-
-    def _check_action(self, action: ArrayLike) -> Array:
-        size = len(self.problem.environment.action_low)
-        try:
-            array = np.asarray(action, np.float64)
-        except (TypeError, ValueError) as error:
-            raise SelfpacedError(f"an action wants {size} numbers, got {action!r}") from error
-        require(
-            array.shape == (size,),
-            f"an action wants {size} components, got an array of shape {array.shape}",
-        )
-        require(
-            bool(np.isfinite(array).all()),
-            f"an action must be finite, got {array.tolist()} (has the policy diverged?)",
-        )
-        return array

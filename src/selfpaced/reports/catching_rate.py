@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from selfpaced.records import Array
-from selfpaced.reports.learning_curves import standard_error
 from selfpaced.reports.names import name_run, name_runs, title_run
 from selfpaced.reports.style import (
     BLUE,
@@ -23,6 +22,7 @@ from selfpaced.reports.style import (
 from selfpaced.reports.target_episodes import run_target_episodes
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import require
+from selfpaced.statistics import mean_and_standard_error, plus_minus
 
 NUM_THROWS = 200
 _LEGEND = (
@@ -63,7 +63,7 @@ def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: li
     """One bar per run, with its name to the left and its numbers to the right."""
     axes = figure.subplots()
     for place, (per_seed, colour) in enumerate(zip(rates, colours, strict=True)):
-        mean, error = float(per_seed.mean()), float(standard_error(per_seed))
+        mean, error = mean_and_standard_error(per_seed)
         axes.barh(place, mean, height=0.62, color=colour, alpha=0.3, linewidth=0)
         axes.errorbar(mean, place, xerr=error, color=colour, linewidth=2.4, capsize=4, capthick=2.4)
         heights = place + np.linspace(-0.18, 0.18, len(per_seed))
@@ -73,7 +73,7 @@ def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: li
                 markeredgewidth=0, clip_on=False,
             )  # fmt: skip
         axes.annotate(
-            f"{mean:.1%} ± {error:.1%}", (1.0, place), (8, 0),
+            plus_minus(mean, error, ".1%"), (1.0, place), (8, 0),
             xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
             size=TEXT_SIZE, weight="bold", color=colour,
         )  # fmt: skip

@@ -24,6 +24,7 @@ from selfpaced.statistics import (
     interquartile_mean,
     mean_and_standard_error,
     median_time,
+    plus_minus,
     probability_of_improvement,
     t_test,
     time_to_threshold,
@@ -133,7 +134,7 @@ def describe(
 
 def format_return(row: Row) -> str:
     """Mean and standard error, as in the paper."""
-    return f"{row.mean:.2f}" + ("" if isnan(row.standard_error) else f" ± {row.standard_error:.2f}")
+    return plus_minus(row.mean, row.standard_error)
 
 
 def format_p_value(p_value: float) -> str:

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from selfpaced.comparison import Cell, Outcome
+from selfpaced.comparison import Outcome
 from selfpaced.reports.comparison import Improvement, Row
-from selfpaced.reports.learning_curves import plot_curve, standard_error
+from selfpaced.reports.learning_curves import plot_curve
+from selfpaced.reports.names import name_teacher
 from selfpaced.reports.style import (
     BLUE,
     FAINT,
@@ -28,6 +29,7 @@ from selfpaced.reports.style import (
     save,
     tidy,
 )
+from selfpaced.statistics import standard_error
 
 _WINS = LinearSegmentedColormap.from_list("wins", [VERMILION, "white", BLUE]).with_extremes(
     bad="#F2F2F2"  # nobody plays against himself
@@ -121,7 +123,9 @@ def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improv
 def _height(outcomes: Sequence[Outcome]) -> tuple[float, float]:
     """The bands decide what is shown, not the seeds that are not drawn."""
     means = np.concatenate([outcome.returns.mean(axis=1) for outcome in outcomes])
-    margins = np.concatenate([2.0 * standard_error(outcome.returns) for outcome in outcomes])
+    margins = np.concatenate(
+        [2.0 * np.nan_to_num(standard_error(outcome.returns)) for outcome in outcomes]
+    )
     low, high = float((means - margins).min()), float((means + margins).max())
     margin = 0.04 * (high - low) or 0.5
     return low - margin, high + margin
@@ -178,12 +182,8 @@ def _teachers(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:
     """The teachers as the other figures call them."""
-    named = {outcome.cell.teacher: _class_name(outcome.cell) for outcome in outcomes}
+    named = {outcome.cell.teacher: name_teacher(outcome.cell.experiment) for outcome in outcomes}
     return list(named.values())
-
-
-def _class_name(cell: Cell) -> str:
-    return type(cell.experiment.teacher).__name__
 
 
 def _title(outcomes: Sequence[Outcome]) -> str:

@@ -26,6 +26,7 @@ from selfpaced.reports.style import (
 )
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import require
+from selfpaced.statistics import standard_error
 
 _LEGEND = "thick: mean of the seeds · band: two standard errors · thin: single seeds"
 
@@ -95,11 +96,6 @@ def plot_curve(
         label="mean",
         zorder=3,
     )
-
-
-def standard_error(per_seed: Array) -> Array:
-    """Of the mean of the seeds [..., S], with the paper's convention for the deviation."""
-    return per_seed.std(axis=-1) / np.sqrt(per_seed.shape[-1])
 
 
 def _evaluations(folder: RunFolder) -> dict[str, Array]:

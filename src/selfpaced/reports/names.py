@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
+
+
+def name_teacher(experiment: Experiment) -> str:
+    """The teacher, and the mark of a variant."""
+    return type(experiment.teacher).__name__ + experiment.variant
 
 
 def name_run(folder: RunFolder) -> str:
     """Teacher and learner."""
     experiment = folder.experiment()
-    teacher = type(experiment.teacher).__name__ + experiment.variant
-    return f"{teacher} + {type(experiment.learner).__name__}"
+    return f"{name_teacher(experiment)} + {type(experiment.learner).__name__}"
 
 
 def title_run(folder: RunFolder, separator: str = ", ") -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
-from selfpaced.problems import PROBLEMS
+from selfpaced.learners.episodic import EpisodicPolicy, FixedNetwork, policy_features
+from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Array
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
 from selfpaced.run_folder import RunFolder
+from selfpaced.teachers.weighted_fit import LinearGaussian
 from selfpaced.training.evaluation import record_observations
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
@@ -82,15 +86,28 @@ def roll_out(folder: RunFolder) -> list[Trajectory]:
             for seed in seeds
         ]
     )
-    paths, reached = jax.vmap(partial(record_observations, problem, experiment.learner))(
-        keys_of_seeds(seeds, 0, Purpose.REPORT),
-        folder.learner_states(),
-        jnp.asarray(contexts, jnp.float32),
+    learner: Any = experiment.learner
+    states = folder.learner_states()
+    if isinstance(learner, EpisodicPolicy):
+        learner, states = _draw_networks(learner, problem, states, contexts, seeds)
+    paths, reached = jax.vmap(partial(record_observations, problem, learner))(
+        keys_of_seeds(seeds, 0, Purpose.REPORT), states, jnp.asarray(contexts, jnp.float32)
     )
     return [
         judge(path[alive])
         for path, alive in zip(np.asarray(paths), np.asarray(reached), strict=True)
     ]
+
+
+def _draw_networks(
+    learner: EpisodicPolicy, problem: Problem, states: Any, contexts: Array, seeds: Sequence[int]
+) -> tuple[FixedNetwork, Array]:
+    """The usual randomness of SPRL is in the weights: one network for each episode."""
+    weights = []
+    for seed, context, *gaussian in zip(seeds, contexts, *states[:2], strict=True):
+        features, rng = policy_features(context[None]), host_stream(seed, 1, Purpose.REPORT)
+        weights.append(LinearGaussian(*map(np.asarray, gaussian)).sample(rng, features)[0])
+    return learner.network(problem.spec, problem.contexts.size), np.array(weights, np.float32)
 
 
 def judge(observations: Array) -> Trajectory:

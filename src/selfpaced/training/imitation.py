@@ -25,7 +25,7 @@ from selfpaced.training.streams import Purpose, host_stream
 NUM_EPISODES = 50
 SHARE = 0.7  # of the observations; the rest was held out for validation
 BATCH_SIZE = 64
-NUM_EPOCHS = 25
+NUM_STEPS = 775  # 25 epochs with the arm, as in the paper's experiments
 LEARNING_RATE = 1e-4
 
 
@@ -36,17 +36,15 @@ def hold_still(problem: Problem, learner: Learner, state: Any, seeds: tuple[int,
         "holding still wants a learner whose state is a NamedTuple with a field `parameters`, got "
         f"{type(state).__name__}; with initial_policy random it works without",
     )
-    batches = []
+    num_rows, rows = NUM_STEPS * BATCH_SIZE, []
     for seed in seeds:
         rng = host_stream(seed, 0, Purpose.IMITATE)
         observations = rng.permutation(_idle_observations(problem, rng))
-        used = observations[: int(SHARE * len(observations))]
-        order = np.concatenate([rng.permutation(len(used)) for _ in range(NUM_EPOCHS)])
-        batches.append(used[order])
-    num = min(map(len, batches)) // BATCH_SIZE  # the same for all seeds
-    rows = np.stack([each[: num * BATCH_SIZE] for each in batches])
-    rows = rows.reshape(len(seeds), num, BATCH_SIZE, -1)
-    return _imitate(learner, problem.spec.action_size, state, rows)
+        used = observations[: max(1, int(SHARE * len(observations)))]
+        epochs = [rng.permutation(len(used)) for _ in range(-(-num_rows // len(used)))]
+        rows.append(used[np.concatenate(epochs)[:num_rows]])
+    batches = np.stack(rows).reshape(len(seeds), NUM_STEPS, BATCH_SIZE, -1)
+    return _imitate(learner, problem.spec.action_size, state, batches)
 
 
 def _idle_observations(problem: Problem, rng: np.random.Generator) -> Array:
