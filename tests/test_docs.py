@@ -1,12 +1,18 @@
 """What is shown is executed."""
 
+import dataclasses
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+from selfpaced import RunFolder
+from selfpaced.cli import main
 from selfpaced.commands import COMMANDS, parse_train
+from selfpaced.learners import LEARNERS
+from selfpaced.teachers import TEACHERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,8 +34,32 @@ def test_python_on_the_pages_runs(code, tmp_path, monkeypatch):
     exec(compile(code, "page", "exec"), {"__name__": "page"})
 
 
+@pytest.fixture(name="mine")
+def _mine(tmp_path, monkeypatch):
+    """The problem that a page tells to put into `mine.py`, in the working directory."""
+    code = next(block.values[0] for block in blocks("python") if "GATE = " in block.values[0])
+    (tmp_path / "mine.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+
+def test_the_problem_of_the_docs_runs_like_the_others(mine, tmp_path, capsys):
+    flags = "--seeds 1 --iterations 2 --steps-per-iteration 64 --evaluation-episodes 2"
+    small = "--learner.num-minibatches 4 --learner.hidden 8"
+    main(["train", "mine:GATE", *flags.split(), *small.split()])
+    folder = RunFolder(tmp_path / "runs" / "mine-GATE-spdl-ppo")
+    assert folder.is_finished
+    assert folder.experiment().problem == "mine:GATE"
+    main(["plot", str(folder.path)])
+    assert "learning_curve.png" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["train", "mine:environment"])
+    assert "should be a selfpaced.Problem, got GymnasiumEnv" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("code", blocks("bash"))
-def test_commands_on_the_pages_exist(code):
+def test_commands_on_the_pages_exist(code, mine):
     for line in code.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] != ["selfpaced"]:
@@ -56,3 +86,13 @@ def test_the_example_teacher_of_the_docs_keeps_the_contract():
     contract.test_sampling_is_pure(teacher)
     contract.test_updating_leaves_the_given_state_alone_and_keeps_its_structure(teacher)
     contract.test_iterations_without_a_finished_episode_are_survived(teacher)
+
+
+@pytest.mark.parametrize(("page", "known"), [("teachers", TEACHERS), ("learners", LEARNERS)])
+def test_every_setting_is_explained_where_its_owner_is(page, known):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
+    for name, kind in known.items():
+        section = sections.get(kind.__name__) or sections.get(name) or sections["ALP-GMM"]
+        fields = [field.name for field in dataclasses.fields(kind)]
+        assert [field for field in fields if f"`{field}`" not in section] == [], name

@@ -266,7 +266,7 @@ def test_a_mistake_in_a_teacher_shows_where_it_is(tmp_path):
 def test_damaged_contexts_are_named(finished, tmp_path, rubbish):
     folder = RunFolder(shutil.copytree(finished.path, tmp_path / "damaged"))
     (folder.path / "contexts.npz").write_bytes(rubbish)
-    with pytest.raises(SelfpacedError, match="contexts.npz is damaged"):
+    with pytest.raises(SelfpacedError, match=r"contexts.npz is damaged"):
         folder.contexts()
     for text in ("", "a,b\n1,2\n"):
         (folder.path / "evaluations.csv").write_text(text)

@@ -4,6 +4,7 @@ from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.registration import register_environments
 from selfpaced.experiment import Experiment
 from selfpaced.learners import PPO, SAC, TRPO, EpisodicPolicy
+from selfpaced.policies import load_policy
 from selfpaced.presets import neurips2020
 from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Episodes
@@ -35,6 +36,7 @@ __all__ = [
     "Random",
     "RunFolder",
     "SelfpacedError",
+    "load_policy",
     "neurips2020",
     "resume",
     "run",

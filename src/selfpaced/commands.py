@@ -155,7 +155,7 @@ class _Budget:
 def _settings_of(preset: Experiment) -> dict[str, Any]:
     """Whatever has settings that flags can change."""
     found: dict[str, Any] = {"teacher": preset.teacher, "learner": preset.learner}
-    if preset.is_hosted:
+    if preset.is_hosted and preset.problem in PROBLEMS:  # others may have any type of settings
         found["environment"] = preset.resolve_problem().environment
     return {role: settings for role, settings in found.items() if dataclasses.fields(settings)}
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -43,7 +44,7 @@ _STATES: dict[State, str] = {
 class CompareOptions:
     """Every teacher with every learner, each with the paper's settings; finished cells are kept."""
 
-    problem: tyro.conf.Positional[str]
+    problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
     """what to learn (see `selfpaced list`)"""
     teachers: str = ",".join(name for name in TEACHERS if name != "sprl")
     """who chooses the contexts, names with commas between them"""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from selfpaced.environments.host import HostEnvironment
+from selfpaced.importing import import_object
 from selfpaced.learners import LEARNERS, EpisodicPolicy
 from selfpaced.learners.base import Learner
-from selfpaced.problems import PROBLEMS, Problem
+from selfpaced.problems import Problem, find_problem
 from selfpaced.settings import (
     SelfpacedError,
     require,
@@ -32,7 +32,7 @@ from selfpaced.training.sprl import EpisodicTraining
 class Experiment:
     """Everything that decides the outcome; two equal experiments have equal results."""
 
-    problem: str
+    problem: str  # a name, or anybody's as `package.module:PROBLEM`
     teacher: Teacher | SPRL
     learner: Learner | EpisodicPolicy
     seeds: tuple[int, ...]
@@ -46,7 +46,6 @@ class Experiment:
     variant: str = ""  # tells it from others with the same teacher, as the paper's asterisk does
 
     def __post_init__(self) -> None:
-        require_choice("problem", self.problem, PROBLEMS)
         for check in (require_positive, require_whole):
             check(self, "iterations", "steps_per_iteration", "num_environments")
             check(self, "evaluate_every", "evaluation_episodes")
@@ -69,7 +68,7 @@ class Experiment:
             self.is_hosted or self.initial_policy == "random",
             f"holding still is for robots; initial_policy must be random with {self.problem}",
         )
-        own = PROBLEMS[self.problem].environment
+        own = find_problem(self.problem).environment
         require(
             self.environment is None or type(self.environment) is type(own),
             f"environment wants settings of {type(own).__name__}, got {self.environment!r}",
@@ -104,7 +103,7 @@ class Experiment:
     @property
     def is_hosted(self) -> bool:
         """Whether the environment is simulated outside JAX."""
-        return isinstance(PROBLEMS[self.problem].environment, HostEnvironment)
+        return isinstance(find_problem(self.problem).environment, HostEnvironment)
 
     @property
     def teacher_name(self) -> str:
@@ -118,7 +117,7 @@ class Experiment:
 
     def resolve_problem(self) -> Problem:
         """The problem, with the settings of this experiment."""
-        problem = PROBLEMS[self.problem]
+        problem = find_problem(self.problem)
         if self.environment is None:
             return problem
         return dataclasses.replace(problem, environment=self.environment)
@@ -151,9 +150,9 @@ class Experiment:
             settings["learner"] = _from_dict("learner", plain["learner"], LEARNERS)
             settings["seeds"] = tuple(plain["seeds"])
             if plain.get("environment") is not None:
-                require_choice("problem", plain["problem"], PROBLEMS)
-                kind = type(PROBLEMS[plain["problem"]].environment)
-                settings["environment"] = kind(**plain["environment"])
+                kind = type(find_problem(plain["problem"]).environment)
+                environment = {key: _tuples(value) for key, value in plain["environment"].items()}
+                settings["environment"] = kind(**environment)
             return cls(**settings)
         except (KeyError, TypeError) as error:
             raise SelfpacedError(f"this does not describe an experiment: {error}") from error
@@ -170,11 +169,7 @@ def find_class(what: str, name: str, known: dict[str, type]) -> type:
     if ":" not in name:
         require_choice(what, name, known)
         return known[name]
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SelfpacedError(f"cannot load {what} {name!r}: {error}") from error
+    found = import_object(what, name)
     require(
         isinstance(found, type) and dataclasses.is_dataclass(found),
         f"{what} {name!r} should be a frozen dataclass of settings: write @dataclass(frozen=True) "

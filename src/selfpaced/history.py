@@ -8,7 +8,7 @@ import numpy as np
 
 from selfpaced.contexts import Gaussian
 from selfpaced.experiment import Experiment
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import find_problem
 from selfpaced.records import Array, Metrics
 from selfpaced.training.evaluation import Evaluation
 
@@ -33,7 +33,7 @@ class History:
 
     def record_contexts(self, iteration: int, contexts: Array) -> None:
         """Keep mean and standard deviation of the contexts [S, K, C] of an iteration."""
-        for component, name in enumerate(PROBLEMS[self.experiment.problem].contexts.names):
+        for component, name in enumerate(find_problem(self.experiment.problem).contexts.names):
             for statistic in ("mean", "std"):
                 column = self._column(
                     f"metrics/context/{name}_{statistic}", self.experiment.iterations

@@ -9,8 +9,8 @@ from typing import Any
 
 from selfpaced.experiment import Experiment, find_class
 from selfpaced.learners import LEARNERS, PPO, SAC, TRPO
-from selfpaced.problems import PROBLEMS
-from selfpaced.settings import require, require_choice
+from selfpaced.problems import find_problem
+from selfpaced.settings import require
 from selfpaced.storage import read_json
 from selfpaced.teachers import ALPGMM, SPDL, SPRL, TEACHERS, GoalGAN
 
@@ -141,7 +141,7 @@ def neurips2020(
 
     A teacher with an asterisk (or `-star`) is the paper's variant of that name.
     """
-    require_choice("problem", problem, PROBLEMS)
+    find_problem(problem)  # or say what is wrong with the name
     teacher, variant = _split_variant(problem, teacher)
     teacher_class = find_class("teacher", teacher, TEACHERS)
     learner = learner or default_learner(teacher)

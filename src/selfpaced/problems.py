@@ -10,6 +10,8 @@ from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
 from selfpaced.environments.base import Spec
 from selfpaced.environments.point_mass import PointMass
+from selfpaced.importing import import_object
+from selfpaced.settings import require, require_choice
 
 
 @dataclass(frozen=True)
@@ -80,3 +82,16 @@ ANT_GATE = Problem(
 PROBLEMS = {
     problem.name: problem for problem in (POINT_MASS_3D, POINT_MASS_2D, BALL_CATCHING, ANT_GATE)
 }
+
+
+def find_problem(name: str) -> Problem:
+    """A problem by its short name, or anybody's as `package.module:PROBLEM`."""
+    if ":" not in name:
+        require_choice("problem", name, PROBLEMS)
+        return PROBLEMS[name]
+    found = import_object("problem", name)
+    require(
+        isinstance(found, Problem),
+        f"problem {name!r} should be a selfpaced.Problem, got {type(found).__name__}",
+    )
+    return found

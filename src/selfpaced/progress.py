@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from selfpaced.experiment import Experiment
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import find_problem
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -133,7 +133,7 @@ class Progress:
                 figures[label] = form.format(value)
         mean, std = self._mean("context_mean"), self._mean("context_std")
         if mean is not None:
-            names = PROBLEMS[self.experiment.problem].contexts.names
+            names = find_problem(self.experiment.problem).contexts.names
             for index, name in enumerate(names):
                 figures[name.replace("_", " ")] = f"{mean[index]:.2f} ± {std[index]:.2g}"
         if speed := self._speed():

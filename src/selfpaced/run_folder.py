@@ -31,7 +31,7 @@ from selfpaced.experiment import Experiment
 from selfpaced.export import describe_timing, summarise, write_history
 from selfpaced.history import join
 from selfpaced.locks import locked
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import find_problem
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
@@ -286,7 +286,7 @@ def folder_name(*names: str) -> str:
 
 def _describe_contexts(experiment: Experiment) -> dict[str, Any]:
     """For readers that do not know our problems by name."""
-    contexts = PROBLEMS[experiment.problem].contexts
+    contexts = find_problem(experiment.problem).contexts
     return {
         "names": contexts.names,
         "lower": contexts.lower,

@@ -22,7 +22,7 @@ from selfpaced.environments.base import Environment, State
 from selfpaced.environments.face_inputs import check_action, choose_context
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.environments.point_mass_picture import draw_point_mass
-from selfpaced.problems import PROBLEMS, Problem
+from selfpaced.problems import Problem, find_problem
 from selfpaced.settings import SelfpacedError, require, require_choice
 
 Floats = NDArray[np.float32]
@@ -44,8 +44,7 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
 
     def __init__(self, problem: str | Problem, render_mode: str | None = None) -> None:
         if isinstance(problem, str):
-            require_choice("problem", problem, PROBLEMS)
-            problem = PROBLEMS[problem]
+            problem = find_problem(problem)
         spec = problem.spec
         self.problem = problem
         self.render_mode = render_mode

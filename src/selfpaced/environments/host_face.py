@@ -14,7 +14,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import ArrayLike
 
 from selfpaced.environments.face_inputs import check_action, choose_context
-from selfpaced.problems import PROBLEMS, Problem
+from selfpaced.problems import Problem, find_problem
 from selfpaced.records import Array
 from selfpaced.settings import require, require_choice
 
@@ -38,8 +38,7 @@ class HostFace(gymnasium.Env[Array, Array]):
         height: int = 480,
     ) -> None:
         if isinstance(problem, str):
-            require_choice("problem", problem, PROBLEMS)
-            problem = PROBLEMS[problem]
+            problem = find_problem(problem)
         if render_mode is not None:
             require_choice("render mode", render_mode, self.metadata["render_modes"])
         self.problem = problem

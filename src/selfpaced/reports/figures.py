@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
 from selfpaced.environments.point_mass import PointMass
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import find_problem
 from selfpaced.reports.catching_plane import draw_catching_plane, draw_catching_planes
 from selfpaced.reports.catching_rate import draw_catching_rate, draw_catching_rates
 from selfpaced.reports.curricula import draw_contexts, draw_contexts_together
@@ -70,7 +70,7 @@ def draw_together(folders: list[RunFolder], out: Path) -> list[Path]:
 
 
 def _kind(folder: RunFolder) -> type:
-    return type(PROBLEMS[folder.experiment().problem].environment)
+    return type(find_problem(folder.experiment().problem).environment)
 
 
 def _save_all(figures: dict[str, Drawing], out: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
 from selfpaced.learners.episodic import EpisodicPolicy, FixedNetwork, policy_features
-from selfpaced.problems import PROBLEMS, Problem
+from selfpaced.problems import Problem, find_problem
 from selfpaced.records import Array
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
@@ -79,7 +79,7 @@ def draw_trajectories_together(folders: list[RunFolder]) -> Figure:
 def roll_out(folder: RunFolder) -> list[Trajectory]:
     """Let every final policy act once, with its usual randomness, in a target context."""
     experiment = folder.experiment()
-    problem, seeds = PROBLEMS[experiment.problem], experiment.seeds
+    problem, seeds = find_problem(experiment.problem), experiment.seeds
     contexts = np.stack(
         [
             problem.contexts.sample_target(host_stream(seed, 0, Purpose.REPORT), 1)[0]
@@ -121,7 +121,7 @@ def judge(observations: Array) -> Trajectory:
 
 
 def _plot_arena(axes: Axes, folder: RunFolder) -> None:
-    contexts = PROBLEMS[folder.experiment().problem].contexts
+    contexts = find_problem(folder.experiment().problem).contexts
     position, width = contexts.clip(contexts.target.mean)[:2]
     left, right = position - width / 2, position + width / 2
     for low, high in ((-ARENA, left), (right, ARENA)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from selfpaced.contexts import ContextSpace
-from selfpaced.problems import PROBLEMS
+from selfpaced.problems import find_problem
 from selfpaced.records import Array
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError
@@ -28,7 +28,7 @@ class Travel:
     @classmethod
     def load(cls, folder: RunFolder) -> Travel:
         """From the files of a run."""
-        contexts, arrays = PROBLEMS[folder.experiment().problem].contexts, folder.contexts()
+        contexts, arrays = find_problem(folder.experiment().problem).contexts, folder.contexts()
         try:
             iterations, samples = arrays["iteration"], arrays["samples"]
             complete = np.isfinite(samples).all(axis=(1, 2, 3))
