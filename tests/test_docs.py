@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from selfpaced import RunFolder
+from selfpaced import RunFolder, neurips2020
 from selfpaced.cli import main
 from selfpaced.commands import COMMANDS, parse_train
 from selfpaced.learners import LEARNERS
+from selfpaced.storage import write_json
 from selfpaced.teachers import TEACHERS
 
 ROOT = Path(__file__).parents[1]
@@ -36,9 +37,11 @@ def test_python_on_the_pages_runs(code, tmp_path, monkeypatch):
 
 @pytest.fixture(name="mine")
 def _mine(tmp_path, monkeypatch):
-    """The problem that a page tells to put into `mine.py`, in the working directory."""
+    """The problem that a page tells to put into `mine.py`, and a preset that it lets one make."""
     code = next(block.values[0] for block in blocks("python") if "GATE = " in block.values[0])
     (tmp_path / "mine.py").write_text(code)
+    preset = tmp_path / "runs" / "search-point-mass-3d-alp-gmm-ppo" / "preset.json"
+    write_json(preset, neurips2020("point-mass-3d", "alp-gmm").to_dict())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "mine", raising=False)
