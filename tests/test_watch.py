@@ -210,7 +210,7 @@ def test_a_run_that_is_not_there_or_has_no_policies_is_told_apart(capsys, tmp_pa
     assert "is /nowhere a run folder?" in failure(capsys, "/nowhere")
     experiment = neurips2020("point-mass-2d", seeds=(1,))
     RunFolder.create(tmp_path / "young", experiment, [(1,)])
-    assert "has no policies yet" in failure(capsys, tmp_path / "young")
+    assert "has no saved iteration yet" in failure(capsys, tmp_path / "young")
 
 
 @pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")

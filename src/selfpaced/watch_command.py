@@ -152,11 +152,6 @@ def _time_limit(experiment: Experiment) -> int:
 
 
 def _final_policy(folder: RunFolder, index: int) -> Any:
-    require(
-        (folder.path / "policies.safetensors").exists(),
-        f"{folder.path} has no policies yet: wait until it is finished, or go on with "
-        f"`selfpaced resume {folder.path}`",
-    )
     return jax.tree.map(lambda leaf: np.asarray(leaf[index]), folder.learner_states())
 
 
