@@ -33,6 +33,7 @@ from selfpaced.history import join
 from selfpaced.locks import locked
 from selfpaced.problems import find_problem
 from selfpaced.records import Array
+from selfpaced.replacing import set_aside
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
     read_arrays,
@@ -94,27 +95,7 @@ class RunFolder:
                 "or replace it with --overwrite"
             )
         require(not self.is_in_training, _BUSY.format(self.path))
-        saved = [self.path / "summary.json", *self._checkpoints.glob("*.safetensors")]
-        if not any(path.exists() for path in saved):
-            self.withdraw()  # nothing of value; what it was to replace may still be there
-        if self.path.exists():
-            self.forget_replaced()
-            self.path.rename(self._replaced)
-
-    @property
-    def _replaced(self) -> Path:
-        return self.path.with_name(f".{self.path.name}.replaced")
-
-    def forget_replaced(self) -> None:
-        """This run has come to something: the one that it replaces can go."""
-        if self._replaced.exists():
-            shutil.rmtree(self._replaced)
-
-    def withdraw(self) -> None:
-        """Delete this run, which has come to nothing; the one that it was to replace returns."""
-        shutil.rmtree(self.path)
-        if self._replaced.exists():
-            self._replaced.rename(self.path)
+        set_aside(self.path)
 
     @contextmanager
     def training(self) -> Iterator[IO[str]]:

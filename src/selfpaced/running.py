@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from selfpaced.experiment import Experiment
+from selfpaced.replacing import forget_replaced, withdraw
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.workers import Listener, Silence, listen, started_workers, usable_cores
@@ -76,9 +77,9 @@ def _train_in(folder: RunFolder, experiment: Experiment, listener: Listener, is_
         iteration = folder.iteration()
         if iteration:
             folder.export(time.monotonic() - began)
-            folder.forget_replaced()
+            forget_replaced(folder.path)
         elif is_new:
-            folder.withdraw()
+            withdraw(folder.path)
     if was_interrupted:
         raise InterruptedRunError(folder.path, iteration, experiment.iterations)
     if errors:
