@@ -49,6 +49,11 @@ def test_blocks_at_different_places_are_not_shown_as_one(progress: Progress) -> 
     assert "iteration 10 to 40/1000" in _last_line(progress)
 
 
+def test_a_block_that_has_not_begun_is_at_the_beginning(progress: Progress) -> None:
+    progress.hear(0, _message(40, 1, 0.0))
+    assert "iteration 0 to 40/1000" in _last_line(progress)
+
+
 def test_speed_adds_up_and_the_slowest_block_says_when(
     progress: Progress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,5 +68,5 @@ def test_speed_adds_up_and_the_slowest_block_says_when(
 
 
 def test_a_block_that_only_says_that_it_is_done(progress: Progress) -> None:
-    progress.hear(0, {"iteration": 1000, "stopped": True})
+    progress.hear(0, {"iteration": 1000, "num_seeds": 3})
     assert _last_line(progress) == "iteration 1000/1000"

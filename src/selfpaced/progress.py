@@ -89,7 +89,10 @@ class Progress:
 
     def _iterations(self) -> tuple[int, int]:
         """Where the slowest and the fastest block are."""
-        iterations = [message["iteration"] for message in self.latest.values()] or [0]
+        told = self.latest.values()
+        num_seeds = sum(message["num_seeds"] for message in told)
+        is_waiting = num_seeds < len(self.experiment.seeds)  # for a block that still compiles
+        iterations = [message["iteration"] for message in told] + [0] * is_waiting
         return min(iterations), max(iterations)
 
     def _mean(self, name: str) -> Any:

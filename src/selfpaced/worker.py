@@ -101,7 +101,7 @@ class Block:
                 self._report(checkpoint.iteration, contexts, rows)
                 reported = now
         checkpoint.save(self.path)
-        self.parent.tell({"iteration": checkpoint.iteration, "stopped": True})
+        self.parent.tell({"iteration": checkpoint.iteration, "num_seeds": len(self.seeds)})
 
     def _iterate(self, checkpoint: Checkpoint) -> tuple[Array, list[Metrics]]:
         """One iteration with the clock running, then perhaps an evaluation."""
