@@ -18,6 +18,11 @@ class Plain:
     """Not a dataclass."""
 
 
+@dataclass
+class Changing:
+    """Not frozen."""
+
+
 @dataclass(frozen=True)
 class Idle:
     """A teacher that forgets half of what a teacher does."""
@@ -105,8 +110,9 @@ def test_an_impossible_experiment_says_what_is_wrong(changes, message):
         ("teacher", ":Nobody", "cannot load teacher"),
         ("teacher", "json:dumps", "should be a frozen dataclass"),
         ("teacher", f"{__name__}:Plain", "should be a frozen dataclass"),
+        ("teacher", f"{__name__}:Changing", "should be a frozen dataclass"),
         ("teacher", f"{__name__}:Idle", "lacks update, distribution, advice"),
-        ("teacher", f"{__name__}:Demanding", "give eagerness a default"),
+        ("teacher", f"{__name__}:Demanding", "give all settings of teacher Demanding defaults"),
         ("learner", f"{__name__}:Mine", "lacks act, value, steps_per_update"),
     ],
 )
@@ -136,3 +142,8 @@ def test_spdl_keeps_what_belongs_to_the_problem_with_a_learner_that_the_paper_di
 def test_the_problems_own_environment_is_no_difference():
     experiment = neurips2020("ball-catching")
     assert replace(experiment, environment=BALL_CATCHING.environment) == experiment
+
+
+def test_settings_without_defaults_can_be_given_in_python():
+    experiment = replace(neurips2020("point-mass-2d"), teacher=Demanding(eagerness=3.0))
+    assert Experiment.from_dict(experiment.to_dict()) == experiment

@@ -1,6 +1,5 @@
 """Whole runs in worker processes, small ones."""
 
-import contextlib
 import csv
 import os
 import shutil
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 from selfpaced import PPO, SPDL, Random, RunFolder, SelfpacedError, neurips2020, resume, run
+from selfpaced.replacing import set_aside
 
 SMALL = replace(
     neurips2020("point-mass-2d"),
@@ -181,13 +181,13 @@ def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
     folder = RunFolder.create(tmp_path / "busy", SMALL, [(1, 2, 3)])
-    with folder.training(), pytest.raises(SelfpacedError, match="another process is training"):
+    with folder.occupied(), pytest.raises(SelfpacedError, match="another process is training"):
         resume(folder.path)
 
 
 def test_a_folder_in_which_somebody_trains_is_not_replaced(tmp_path):
     folder = RunFolder.create(tmp_path / "busy", SMALL, [(1, 2, 3)])
-    with folder.training(), pytest.raises(SelfpacedError, match="another process is training"):
+    with folder.occupied(), pytest.raises(SelfpacedError, match="another process is training"):
         run(SMALL, folder.path, overwrite=True)
     assert (folder.path / "experiment.json").exists()
 
@@ -214,25 +214,25 @@ def test_a_run_can_be_replaced(tmp_path):
 
 
 def test_a_run_that_ends_while_somebody_looks_keeps_its_end(tmp_path, monkeypatch):
-    """The looker has read the checkpoints; before it writes, the run wants to write its end."""
+    """The looker begins in the middle and writes after the last iteration has been saved."""
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "watched")
     process = start(folder.path, 40)
     wait_for(lambda: reached(folder, 3))
     write_out, looked = RunFolder._write_out, []
 
-    def slowly(self, wall_seconds):
-        looked.append(self.iteration())
-        process.wait(3) if process.poll() is None else None
-        return write_out(self, wall_seconds)
+    def late(self, wall_seconds, may_finish):
+        wait_for(lambda: reached(folder, 40))  # the run waits to write its end
+        write_out(self, wall_seconds, may_finish)
+        looked.append(self.summary()["finished"])
 
-    monkeypatch.setattr(RunFolder, "_write_out", slowly)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        folder.catch_up()
-    process.wait(120)
-    assert looked
-    assert folder.summary()["iterations"] == 40
+    monkeypatch.setattr(RunFolder, "_write_out", late)
+    folder.catch_up()
+    assert looked == [False]  # that is for the process that trains to say
+    assert process.wait(120) == 0
     assert folder.is_finished
+    assert folder.summary()["wall_seconds"] > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["watched"]  # no locks are left
 
 
 class Chatty(Random):
@@ -283,8 +283,9 @@ def test_a_run_that_has_saved_nothing_yet_cannot_be_looked_at(tmp_path):
 def test_what_a_killed_run_had_finished_is_written_out(finished, tmp_path, monkeypatch):
     """All iterations are saved, but the process that would have written them out is gone."""
     folder = RunFolder(tmp_path / "killed")
-    monkeypatch.setattr(RunFolder, "export", lambda *_: None)
-    run(SMALL, folder.path, workers=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "export", lambda *_: None)
+        run(SMALL, folder.path, workers=2)
     assert not folder.is_finished
     folder.catch_up()
     assert folder.is_finished
@@ -295,3 +296,33 @@ def test_what_a_killed_run_had_finished_is_written_out(finished, tmp_path, monke
 def test_one_seed_has_no_standard_error(tmp_path):
     alone = run(replace(SMALL, iterations=1, seeds=(1,)), tmp_path / "run")
     assert alone.summary()["final_return"]["standard_error"] is None
+
+
+def test_an_old_run_comes_back_if_the_new_one_was_killed_too_early(tmp_path):
+    short = replace(SMALL, iterations=1, seeds=(1,))
+    old = run(short, tmp_path / "run")
+    before = (old.path / "summary.json").read_bytes()
+    set_aside(old.path)
+    new = RunFolder.create(tmp_path / "new", SMALL, [(1, 2, 3)])
+    new.path.rename(old.path)  # and then the power went off
+    mistaken = replace(SMALL, teacher=replace(SMALL.teacher, std_lower_bound=(0.2,)))
+    with pytest.raises(SelfpacedError, match="std_lower_bound"):
+        run(mistaken, old.path, overwrite=True)
+    assert (old.path / "summary.json").read_bytes() == before
+    set_aside(old.path)  # the power went off even earlier
+    with pytest.raises(SelfpacedError, match="already exists"):
+        run(short, old.path)
+    assert (old.path / "summary.json").read_bytes() == before
+
+
+def test_the_folder_may_be_a_link_or_the_working_directory(tmp_path, monkeypatch):
+    short = replace(SMALL, iterations=1, seeds=(1,))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    run(short, tmp_path / "link")
+    run(short, tmp_path / "link", overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert RunFolder(tmp_path / "real").is_finished
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run(short, ".").is_finished

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -90,16 +91,17 @@ def train_command(arguments: list[str]) -> None:
     _show_outcome(console, folder)
 
 
-def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
-    """Options and experiment; the flags depend on which teacher and learner are meant."""
+def parse_train(
+    arguments: list[str], problem: str | None = None
+) -> tuple[TrainOptions, Experiment]:
+    """Options and experiment; the flags depend on which problem, teacher and learner are meant."""
     first = argparse.ArgumentParser(add_help=False)
     first.add_argument("problem", nargs="?", default=next(iter(PROBLEMS)))
     first.add_argument("--teacher", default="spdl")
     first.add_argument("--learner")
     first.add_argument("--preset", type=Path)
     chosen, _ = first.parse_known_args(arguments)
-    # options may come first, and this parser does not know which of them have values
-    problem = next((word for word in arguments if word in PROBLEMS), chosen.problem)
+    problem = problem or _guess_problem(arguments) or chosen.problem
     preset = neurips2020(problem, chosen.teacher, chosen.learner)
     if chosen.preset:
         require_use(chosen.preset, [preset])
@@ -120,6 +122,8 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
         flags, args=arguments, prog="selfpaced train", description=train_command.__doc__
     )
     options = parsed.run
+    if options.problem != problem:
+        return parse_train(arguments, options.problem)
     experiment = dataclasses.replace(
         preset,
         **{role: getattr(parsed, f"{role}_settings") for role in _settings_of(preset)},
@@ -127,6 +131,15 @@ def parse_train(arguments: list[str]) -> tuple[TrainOptions, Experiment]:
         **dataclasses.asdict(parsed.budget),
     )
     return options, experiment
+
+
+def _guess_problem(arguments: list[str]) -> str | None:
+    """Options may come first, and before all flags are known nobody knows which have values."""
+    for before, word in pairwise(["", *arguments]):
+        is_own = ":" in word and before not in ("--teacher", "--learner")
+        if word in PROBLEMS or is_own:
+            return word
+    return None
 
 
 @dataclass(frozen=True)

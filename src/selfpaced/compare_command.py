@@ -29,6 +29,7 @@ from selfpaced.reports.comparison import (
     write_tables,
 )
 from selfpaced.reports.comparison_figures import draw_comparison
+from selfpaced.run_folder import folder_name
 from selfpaced.running import InterruptedRunError
 from selfpaced.settings import SelfpacedError, require, require_positive
 from selfpaced.teachers import TEACHERS
@@ -76,7 +77,7 @@ class CompareOptions:
     @property
     def folder(self) -> Path:
         """Where everything goes."""
-        return self.out or Path("runs") / f"compare-{self.problem}"
+        return self.out or Path("runs") / folder_name("compare", self.problem)
 
     def cells(self) -> list[Cell]:
         """What is to be run."""

@@ -170,21 +170,27 @@ def find_class(what: str, name: str, known: dict[str, type]) -> type:
         require_choice(what, name, known)
         return known[name]
     found = import_object(what, name)
+    is_frozen = isinstance(found, type) and dataclasses.is_dataclass(found)
+    is_frozen = is_frozen and found.__dataclass_params__.frozen
     require(
-        isinstance(found, type) and dataclasses.is_dataclass(found),
+        is_frozen,
         f"{what} {name!r} should be a frozen dataclass of settings: write @dataclass(frozen=True) "
         "above the class",
     )
-    lacking = [method for method in _METHODS[what] if not hasattr(found, method)]
-    require(not lacking, f"{what} {name!r} lacks {', '.join(lacking)}")
-    fields = dataclasses.fields(found)
-    required = [
-        field.name
-        for field in fields
-        if field.default is field.default_factory is dataclasses.MISSING
-    ]
-    require(not required, f"{what} {name!r}: give {', '.join(required)} a default")
+    if not issubclass(found, SPRL | EpisodicPolicy):  # they have methods of their own
+        lacking = [method for method in _METHODS[what] if not hasattr(found, method)]
+        require(not lacking, f"{what} {name!r} lacks {', '.join(lacking)}")
     return found
+
+
+def default_settings(what: str, kind: type) -> Any:
+    """A teacher or learner as its author has set it."""
+    try:
+        return kind()
+    except TypeError as error:
+        raise SelfpacedError(
+            f"give all settings of {what} {kind.__name__} defaults: {error}"
+        ) from None
 
 
 def name_of(settings: Any, known: dict[str, type]) -> str:
@@ -195,6 +201,11 @@ def name_of(settings: Any, known: dict[str, type]) -> str:
 
 
 def _to_dict(settings: Any, known: dict[str, type]) -> dict[str, Any]:
+    kind = type(settings)
+    require(
+        kind.__module__ != "__main__",
+        f"put {kind.__name__} into a module of its own, where the processes that train find it",
+    )
     return {"name": name_of(settings, known)} | dataclasses.asdict(settings)
 
 

@@ -61,7 +61,6 @@ def summarise(experiment: Experiment, columns: dict[str, Array], iterations: int
         "learner": experiment.learner_name,
         "seeds": experiment.seeds,
         "iterations": iterations,
-        "finished": iterations == experiment.iterations,
         "evaluated_at": experiment.evaluation_iterations[last],
         "final_return": statistics("return"),
         "final_return_deterministic": statistics("deterministic_return"),

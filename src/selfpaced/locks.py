@@ -1,25 +1,43 @@
-"""Locks between processes; who ends, however it ends, lets go of them."""
+"""Locks between processes; who ends, however it ends, lets go of them.
+
+A lock is an empty file. It stands beside what it protects, which can then be deleted meanwhile, and
+it is gone when nobody holds it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-try:
-    import fcntl
-except ImportError:  # not on Windows; there nothing keeps two processes from one folder
-    fcntl = None  # type: ignore[assignment]
-
 
 @contextmanager
 def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
-    """Hold the lock of this file; without waiting, BlockingIOError says that somebody has it.
+    """Hold a lock; without waiting, BlockingIOError says that somebody else has it.
 
     A process that inherits the open file holds the lock, too.
     """
-    with open(path, "w") as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    file = _acquire(path, wait)
+    try:
         yield file
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def _acquire(path: Path, wait: bool) -> IO[str]:
+    import fcntl  # there is none on Windows, where nothing can be trained
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = open(path, "w")  # noqa: SIM115 (whoever asked closes it)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+            file.close()  # who had it has deleted it: try again with the new one
+        except BaseException:
+            file.close()
+            raise

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from selfpaced.experiment import Experiment, find_class
+from selfpaced.experiment import Experiment, default_settings, find_class
 from selfpaced.learners import LEARNERS, PPO, SAC, TRPO
 from selfpaced.problems import find_problem
 from selfpaced.settings import require
@@ -153,8 +153,10 @@ def neurips2020(
         budget = budget | {"initial_policy": "random"}
     return Experiment(
         problem=problem,
-        teacher=_teachers(problem, variant, learner).get(teacher) or teacher_class(),
-        learner=_LEARNERS.get(problem, {}).get(learner) or learner_class(),
+        teacher=_teachers(problem, variant, learner).get(teacher)
+        or default_settings("teacher", teacher_class),
+        learner=_LEARNERS.get(problem, {}).get(learner)
+        or default_settings("learner", learner_class),
         seeds=seeds,
         iterations=_ITERATIONS.get((problem, learner)) or _ITERATIONS.get((problem, None), 1000),
         variant=variant,

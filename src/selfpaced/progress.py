@@ -48,14 +48,15 @@ class Progress:
         elif "iteration" in message:
             self.latest[block] = {**self.latest.get(block, {}), **message}
             self.last[block] = (time.monotonic(), message["iteration"])
-            self.first.setdefault(block, self.last[block])
+            if "train_return" in message:  # before the first iteration it compiles
+                self.first.setdefault(block, self.last[block])
             self._refresh()
 
     def leave(self) -> None:
         """Say why it takes a moment."""
         self.console.print(
-            "[yellow]stopping after the iteration under way[/] (Ctrl-C again: at once, with what "
-            "was saved last)",
+            "[yellow]stopping after the iteration under way[/] (Ctrl-C: at once, with what was "
+            "saved last)",
             highlight=False,
             soft_wrap=True,
         )
@@ -107,7 +108,8 @@ class Progress:
         steps_per_second, seconds_left = 0.0, 0.0
         for block, message in self.latest.items():
             left = self.experiment.iterations - message["iteration"]
-            (began, start), (now, iteration) = self.first[block], self.last[block]
+            now, iteration = self.last[block]
+            began, start = self.first.get(block, self.last[block])
             if left > 0 and iteration > start:
                 per_second = (iteration - start) / (now - began)
                 num_steps = self.experiment.steps_per_iteration * message["num_seeds"]

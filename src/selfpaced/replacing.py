@@ -7,13 +7,9 @@ from pathlib import Path
 
 
 def set_aside(path: Path) -> None:
-    """Make room for a new run where one is, which can come back."""
-    saved = [path / "summary.json", *(path / "checkpoints").glob("*.safetensors")]
-    if not any(file.exists() for file in saved):
-        withdraw(path)  # nothing of value; what it was to replace may still be there
-    if path.exists():
-        forget_replaced(path)
-        path.rename(_replaced(path))
+    """Make room for a new run; what was here can come back."""
+    forget_replaced(path)
+    path.rename(_replaced(path))
 
 
 def forget_replaced(path: Path) -> None:
@@ -24,7 +20,8 @@ def forget_replaced(path: Path) -> None:
 
 def withdraw(path: Path) -> None:
     """Delete the run here, which has come to nothing; the one that it was to replace returns."""
-    shutil.rmtree(path)
+    if path.exists():
+        shutil.rmtree(path)
     if _replaced(path).exists():
         _replaced(path).rename(path)
 

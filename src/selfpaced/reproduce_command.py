@@ -164,6 +164,8 @@ def _table(problem: str, learner: str, column: Sequence[Outcome]) -> list[str]:
 def _against(paper: tuple[float, float] | None, mean: float, error: float) -> tuple[str, str]:
     if paper is None:
         return "–", "–"
+    published = f"{paper[0]:.2f} ± {paper[1]:.1f}"
+    if math.isnan(error):  # of a single seed
+        return published, "–"
     # the paper rounds its errors to one digit: 0.0 may be anything below 0.05
-    joint = math.hypot(0.0 if math.isnan(error) else error, max(paper[1], 0.05))
-    return f"{paper[0]:.2f} ± {paper[1]:.1f}", f"{(mean - paper[0]) / joint:+.1f}"
+    return published, f"{(mean - paper[0]) / math.hypot(error, max(paper[1], 0.05)):+.1f}"

@@ -33,7 +33,7 @@ from selfpaced.history import join
 from selfpaced.locks import locked
 from selfpaced.problems import find_problem
 from selfpaced.records import Array
-from selfpaced.replacing import set_aside
+from selfpaced.replacing import set_aside, withdraw
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
     read_arrays,
@@ -43,8 +43,6 @@ from selfpaced.storage import (
     write_arrays,
     write_json,
 )
-
-_BUSY = "another process is training in {}; wait for it, or stop it"
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,8 @@ class RunFolder:
     ) -> RunFolder:
         """Begin a new run here; what is already here goes only if that was asked for."""
         folder = cls(path)
+        if not path.exists():
+            withdraw(path)  # a run that was set aside for one that is gone
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             folder._make_room(overwrite)
         description = {
@@ -75,6 +75,7 @@ class RunFolder:
         try:
             write_json(path / "experiment.json", description)
         except OSError as error:
+            withdraw(path)
             raise SelfpacedError(
                 f"cannot write to {path} ({error.strerror}); choose another folder with --out"
             ) from error
@@ -94,30 +95,35 @@ class RunFolder:
                 f"{self.path} already exists; {hint}choose another folder with --out, "
                 "or replace it with --overwrite"
             )
-        require(not self.is_in_training, _BUSY.format(self.path))
-        set_aside(self.path)
+        if not (self.path / "summary.json").exists() and not self._may_be_resumed():
+            withdraw(self.path)  # of no value; what it was to replace may still be there
+        if self.path.exists():
+            set_aside(self.path)
+
+    def _may_be_resumed(self) -> bool:
+        try:
+            return self.iteration() > 0
+        except SelfpacedError:  # damaged, but there was something
+            return True
 
     @contextmanager
-    def training(self) -> Iterator[IO[str]]:
-        """Nobody else may train here meanwhile."""
-        self._checkpoints.mkdir(exist_ok=True)
+    def occupied(self) -> Iterator[IO[str]]:
+        """Nobody else may train here, replace the run or finish it meanwhile."""
         with ExitStack() as stack:
             try:
-                lock = stack.enter_context(locked(self._checkpoints / "lock", wait=False))
+                lock = stack.enter_context(locked(self._beside("training"), wait=False))
             except BlockingIOError:
-                raise SelfpacedError(_BUSY.format(self.path)) from None
+                raise SelfpacedError(
+                    f"another process is training in {self.path}; wait for it, or stop it"
+                ) from None
+            except OSError as error:
+                raise SelfpacedError(
+                    f"cannot write to {self.path} ({error.strerror}); choose another folder"
+                ) from error
             yield lock
 
-    @property
-    def is_in_training(self) -> bool:
-        """Whether some process trains here now."""
-        try:
-            with locked(self._checkpoints / "lock", wait=False):
-                return False
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
+    def _beside(self, what: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{what}")
 
     @property
     def is_finished(self) -> bool:
@@ -160,46 +166,48 @@ class RunFolder:
         """Where what the process of a block prints goes."""
         return self._checkpoints / f"block-{block}.log"
 
+    def saved_iterations(self) -> list[int]:
+        """How many iterations each block of an unfinished run has saved."""
+        paths = [self.checkpoint_path(block) for block in range(len(self.blocks()))]
+        return [read_notes(path)["iteration"] if path.exists() else 0 for path in paths]
+
     def iteration(self) -> int:
         """How many iterations all blocks of an unfinished run have saved."""
-        paths = [self.checkpoint_path(block) for block in range(len(self.blocks()))]
-        if not all(path.exists() for path in paths):
-            return 0
-        return min(read_notes(path)["iteration"] for path in paths)
+        return min(self.saved_iterations())
 
-    def export(self, wall_seconds: float) -> dict[str, Any]:
-        """Write the checkpoints out as the files that people read; returns the summary."""
-        with self._writing():
-            return self.summary() if self.is_finished else self._write_out(wall_seconds)
+    def export(self, wall_seconds: float, may_finish: bool = True) -> None:
+        """Write the checkpoints out as the files that people read.
+
+        One process at a time, lest an old state covers a newer one; and only who occupies the
+        folder may finish the run, which deletes the checkpoints.
+        """
+        with locked(self._beside("writing"), wait=True):
+            if not self.is_finished:
+                self._write_out(wall_seconds, may_finish)
 
     def catch_up(self) -> None:
         """Write out how far a run has come that is still under way, or was killed."""
         if self.is_finished:
             return
-        iterations = self.experiment().iterations
-        with self._writing():
+        self.description()  # or say what is wrong with the folder
+        with ExitStack() as stack:
+            is_alone = True
+            try:
+                stack.enter_context(self.occupied())
+            except SelfpacedError:  # it is under way
+                is_alone = False
             if self.is_finished:  # just now
                 return
-            iteration = self.iteration()
+            has_older = (self.path / "summary.json").exists()
             require(
-                iteration > 0 or (self.path / "summary.json").exists(),
+                self.iteration() > 0 or has_older,
                 f"{self.path} has no saved iteration yet: wait for the first checkpoint, or go on "
                 "with `selfpaced resume` if nothing runs there",
             )
-            # the last word is that of the process that trains, if there is one
-            if iteration > 0 and not (iteration == iterations and self.is_in_training):
-                self._write_out(wall_seconds=0.0)  # nobody knows them
+            if self.iteration() > 0:
+                self.export(wall_seconds=0.0, may_finish=is_alone)  # nobody knows the seconds
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One process at a time writes out: an old state must not cover a newer one."""
-        lock = self.path / ".lock"
-        with locked(lock, wait=True):
-            yield
-            if self.is_finished:
-                lock.unlink(missing_ok=True)
-
-    def _write_out(self, wall_seconds: float) -> dict[str, Any]:
+    def _write_out(self, wall_seconds: float, may_finish: bool) -> None:
         experiment, blocks = self.experiment(), self.blocks()
         if (self.path / "summary.json").exists():  # of an earlier stretch of this run
             wall_seconds += self.summary()["wall_seconds"]
@@ -216,14 +224,14 @@ class RunFolder:
             for name in states[0]
         }
         write_arrays(self.path / "policies.safetensors", learners, {"seeds": experiment.seeds})
-        summary = summarise(experiment, columns, iterations)
+        is_finished = may_finish and iterations == experiment.iterations
+        summary = summarise(experiment, columns, iterations) | {"finished": is_finished}
         summary |= describe_timing(
             experiment, iterations, wall_seconds, [notes for _, notes in loaded]
         )
         write_json(self.path / "summary.json", summary)
-        if iterations == experiment.iterations:
+        if is_finished:
             shutil.rmtree(self._checkpoints)
-        return summary
 
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 from selfpaced.experiment import Experiment
 from selfpaced.replacing import forget_replaced, withdraw
@@ -39,19 +40,26 @@ def run(
     """Run an experiment into a new folder; every worker is pinned to a core of its own."""
     num = min(workers or len(usable_cores()), len(experiment.seeds))
     require(num > 0, f"workers must be positive, got {workers}")
-    blocks = _split(experiment.seeds, num)
-    folder = RunFolder.create(Path(out), experiment, blocks, overwrite)
-    _train_in(folder, experiment, listener or Silence(), is_new=True)
+    blocks, path = _split(experiment.seeds, num), _real(Path(out))
+    with RunFolder(path).occupied() as lock:
+        folder = RunFolder.create(path, experiment, blocks, overwrite)
+        _train_in(folder, experiment, lock, listener or Silence(), is_new=True)
     return folder
 
 
 def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     """Go on with a run that was stopped or killed, exactly as if it had not been."""
-    folder = RunFolder(Path(path))
+    folder = RunFolder(_real(Path(path)))
     experiment = folder.experiment()
-    require(not folder.is_finished, f"{path} is finished; nothing to resume")
-    _train_in(folder, experiment, listener or Silence(), is_new=False)
+    with folder.occupied() as lock:
+        require(not folder.is_finished, f"{path} is finished; nothing to resume")
+        _train_in(folder, experiment, lock, listener or Silence(), is_new=False)
     return folder
+
+
+def _real(path: Path) -> Path:
+    """A folder that has a name, and can be moved."""
+    return path.resolve() if path.is_symlink() or path.name in ("", "..") else path
 
 
 def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
@@ -60,12 +68,14 @@ def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
     return [seeds[low:high] for low, high in pairwise(bounds)]
 
 
-def _train_in(folder: RunFolder, experiment: Experiment, listener: Listener, is_new: bool) -> None:
+def _train_in(
+    folder: RunFolder, experiment: Experiment, lock: IO[str], listener: Listener, is_new: bool
+) -> None:
     """Whatever happens, what the workers have saved is written out for people to read."""
     began = time.monotonic()
     errors: list[str] = []
     was_interrupted = False
-    with _termination_interrupts(), folder.training() as lock:
+    with _termination_interrupts():
         listener.begin(experiment)
         try:
             with started_workers(folder, lock, listener) as processes:
@@ -74,11 +84,12 @@ def _train_in(folder: RunFolder, experiment: Experiment, listener: Listener, is_
             was_interrupted = True
         finally:
             listener.end()
-        iteration = folder.iteration()
+        saved = folder.saved_iterations()
+        iteration = min(saved)
         if iteration:
             folder.export(time.monotonic() - began)
             forget_replaced(folder.path)
-        elif is_new:
+        elif is_new and not any(saved):
             withdraw(folder.path)
     if was_interrupted:
         raise InterruptedRunError(folder.path, iteration, experiment.iterations)

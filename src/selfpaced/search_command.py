@@ -18,8 +18,9 @@ from selfpaced.experiment import Experiment
 from selfpaced.paper import GRIDS, grid_of
 from selfpaced.presets import neurips2020
 from selfpaced.progress import Progress
+from selfpaced.run_folder import folder_name
 from selfpaced.settings import require_choice, require_positive
-from selfpaced.statistics import area_under_curve, mean_and_standard_error
+from selfpaced.statistics import area_under_curve, mean_and_standard_error, plus_minus
 from selfpaced.storage import write_csv, write_json
 
 
@@ -52,8 +53,8 @@ class SearchOptions:
     @property
     def folder(self) -> Path:
         """Where everything goes."""
-        name = f"search-{self.problem}-{self.teacher}-{self.learner}"
-        return self.out or Path("runs") / name
+        names = ("search", self.problem, self.teacher, self.learner)
+        return self.out or Path("runs") / folder_name(*names)
 
     def experiment(self) -> Experiment:
         """The paper's experiment, from which every combination deviates."""
@@ -128,7 +129,7 @@ def _show(
         values = (
             f"{value:g}" for value in _values(outcome, grid_of(options.problem, options.teacher))
         )
-        table.add_row(*values, f"{area:.2f} ± {error:.2f}", f"{outcome.final_returns.mean():.2f}")
+        table.add_row(*values, plus_minus(area, error), f"{outcome.final_returns.mean():.2f}")
     console.print(table)
     preset = options.folder / "preset.json"
     console.print(

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Any
 
+import numpy as np
+
+_NUMBERS = int | float | np.integer | np.floating
+
 
 class SelfpacedError(ValueError):
     """Something that the user can put right; the message says how."""
@@ -33,7 +37,7 @@ def require_positive(settings: Any, *names: str, none_allowed: bool = False) -> 
         if value is None and none_allowed:
             continue
         require(
-            isinstance(value, int | float) and math.isfinite(value) and value > 0,
+            bool(isinstance(value, _NUMBERS) and math.isfinite(value) and value > 0),
             f"{name} must be positive, got {value}{_default(settings, name)}",
         )
 
@@ -43,7 +47,7 @@ def require_not_negative(settings: Any, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
         require(
-            isinstance(value, int | float) and math.isfinite(value) and value >= 0,
+            bool(isinstance(value, _NUMBERS) and math.isfinite(value) and value >= 0),
             f"{name} must not be negative, got {value}{_default(settings, name)}",
         )
 
@@ -52,7 +56,7 @@ def require_whole(settings: Any, *names: str) -> None:
     """Every named field must be an integer."""
     for name in names:
         value = getattr(settings, name)
-        require(isinstance(value, int), f"{name} must be a whole number, got {value}")
+        require(isinstance(value, int | np.integer), f"{name} must be a whole number, got {value}")
 
 
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:

@@ -88,6 +88,8 @@ class Block:
         checkpoint = Checkpoint.begin(self.training, self.experiment)
         if self.path.exists():
             checkpoint = checkpoint.restore(self.path)
+        where = {"iteration": checkpoint.iteration, "num_seeds": len(self.seeds)}
+        self.parent.tell(where)
         saved = reported = time.monotonic()
         if checkpoint.iteration == 0:
             self._evaluate(checkpoint)

@@ -98,16 +98,14 @@ def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Ite
     with ExitStack() as logs:
         try:
             for block, cores in enumerate(shares):
-                log = logs.enter_context(open(folder.log_path(block), "a"))
+                folder.log_path(block).parent.mkdir(exist_ok=True)
+                log = logs.enter_context(open(folder.log_path(block), "w"))
                 processes.append(
                     _start(folder, block, cores, worker_settings(is_hosted), log, lock)
                 )
             yield processes
-        except KeyboardInterrupt:
-            listener.leave()
-            raise
         finally:
-            _see_off(processes)
+            _see_off(processes, listener)
 
 
 def _start(
@@ -119,26 +117,30 @@ def _start(
     lock: IO[str],
 ) -> Worker:
     where = ",".join(map(str, cores))
-    command = [sys.executable, "-m", "selfpaced.worker", str(folder.path), str(block), where]
+    # modules are to be found where this process finds them
+    command = [sys.executable, "-P", "-m", "selfpaced.worker", str(folder.path), str(block), where]
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=log,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={**settings, **os.environ},  # what the user has set goes first
+        env={**settings, **os.environ, "PYTHONPATH": paths},  # what the user has set goes first
         # the folder is not free before the last worker is gone, even if this process is killed
-        pass_fds=(lock.fileno(),) if os.name == "posix" else (),
+        pass_fds=(lock.fileno(),),
     )
 
 
-def _see_off(processes: list[Worker]) -> None:
+def _see_off(processes: list[Worker], listener: Listener) -> None:
     """Let them save their checkpoints; who cannot wait (Ctrl-C again) keeps those of before."""
-    for process in processes:
-        process.send_signal(signal.SIGTERM)
-        if process.stdout:
-            process.stdout.close()  # output that nobody reads must not hold it up
     try:
+        if any(process.poll() is None for process in processes):
+            listener.leave()
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+            if process.stdout:
+                process.stdout.close()  # output that nobody reads must not hold it up
         for process in processes:
             process.wait()
     finally:

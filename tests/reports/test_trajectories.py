@@ -65,7 +65,7 @@ def test_runs_stand_side_by_side_under_their_names(make_run):
 
 def test_sprl_acts_with_weights_that_it_draws(make_run):
     run = make_run(teacher="sprl", learner=EpisodicPolicy(hidden=(4,)))
-    begins = {tuple(trajectory.positions[-1]) for trajectory in roll_out(run)}
-    assert len(begins) == 3  # with the mean weights, zeros, nobody would move
+    for trajectory in roll_out(run):  # with the mean weights, zeros, it would stay at the start
+        assert np.linalg.norm(trajectory.positions[-1] - trajectory.positions[0]) > 0.5
     for one, two in zip(roll_out(run), roll_out(run), strict=True):
         np.testing.assert_array_equal(one.positions, two.positions)
