@@ -36,7 +36,7 @@ _WALL_THICKNESS = 0.2
 _COLUMNS = 4
 _TITLE_WIDTH = 34  # characters above a small panel
 _LEGEND = (
-    "blue: single episodes on the target, to where they end · black: median, fallen ants stay "
+    "blue: single episodes on the target, to where they end\nblack: median, fallen ants stay "
     "where they fell"
 )
 
