@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from selfpaced import RunFolder, neurips2020
 from selfpaced.cli import main
@@ -56,6 +57,10 @@ def test_the_problem_of_the_docs_runs_like_the_others(mine, tmp_path, capsys):
     assert folder.experiment().problem == "mine:GATE"
     main(["plot", str(folder.path)])
     assert "learning_curve.png" in capsys.readouterr().out
+    main(["watch", str(folder.path), "--episodes", "1", "--out", "film.gif"])
+    with Image.open(tmp_path / "film.gif") as film:
+        colours = film.convert("RGB").getcolors(10**6)
+    assert len(colours) > 10  # something is to be seen
     with pytest.raises(SystemExit):
         main(["train", "mine:environment"])
     assert "should be a selfpaced.Problem, got GymnasiumEnv" in capsys.readouterr().err

@@ -166,3 +166,17 @@ class _RealEnds(VectorWrapper):
         none = np.zeros(self.num_envs, bool)
         terminated, truncated = info["terminated"], info["truncated"]
         return observation, reward, terminated, truncated, {"success": info.get("success", none)}
+
+    def render_row(self, row: int, width: int, height: int) -> Array:
+        """The picture of one copy, with white margins that give it the shape wanted."""
+        vector: Any = self.env
+        picture = vector.call("render")[row]
+        require(
+            isinstance(picture, np.ndarray),
+            "pictures want an environment that is made to draw them: give GymnasiumEnvironment "
+            "settings=(('render_mode', 'rgb_array'),)",
+        )
+        high, wide, _ = picture.shape
+        right, below = max(0, high * width // height - wide), max(0, wide * height // width - high)
+        margins = ((below // 2, below - below // 2), (right // 2, right - right // 2), (0, 0))
+        return np.pad(picture, margins, constant_values=255)
