@@ -1,15 +1,18 @@
-"""What people and other tools read of a run, from the record of its checkpoints."""
+"""What people and other tools read of a run: written from its checkpoints, and read again."""
 
 from __future__ import annotations
 
 import io
+import zlib
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from selfpaced.experiment import Experiment
 from selfpaced.records import Array
+from selfpaced.settings import SelfpacedError, require
 from selfpaced.statistics import mean_and_standard_error
 from selfpaced.storage import write_bytes, write_csv
 
@@ -84,3 +87,33 @@ def describe_timing(
         "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
         "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
     }
+
+
+def read_table(path: Path, num_seeds: int) -> dict[str, Array]:
+    """Columns of a table as arrays [rows, S]; `iteration` is [rows]."""
+    try:
+        with open(path) as file:
+            names = file.readline().strip().split(",")
+        require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
+        table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
+        columns = table.reshape(-1, num_seeds, len(names))
+    except OSError:
+        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+    except SelfpacedError:
+        raise
+    except ValueError as error:
+        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
+    named = {name: columns[:, :, index] for index, name in enumerate(names)}
+    named["iteration"] = named["iteration"][:, 0].astype(int)
+    return named
+
+
+def read_contexts(path: Path) -> dict[str, Array]:
+    """The arrays of `contexts.npz`."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except FileNotFoundError:
+        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+    except (ValueError, OSError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None

@@ -46,12 +46,13 @@ def load_policy(
         noise = np.zeros(spec.action_size, np.float32)
         if not deterministic:
             noise = rng.standard_normal(spec.action_size, np.float32)
-        action = np.asarray(_act(learner, noise, state, seen))
+        action = np.asarray(act_once(learner, noise, state, seen))
         return np.clip(action, spec.action_low, spec.action_high).astype(np.float32)
 
     return act
 
 
 @partial(jax.jit, static_argnums=0)
-def _act(learner: Any, noise: jax.Array, state: Any, observation: jax.Array) -> jax.Array:
+def act_once(learner: Any, noise: jax.Array, state: Any, observation: jax.Array) -> jax.Array:
+    """The action of one policy, outside training."""
     return policy_of(learner)(noise, state, observation)

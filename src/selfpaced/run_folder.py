@@ -15,20 +15,24 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import shutil
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from selfpaced.checkpoint import history_columns
 from selfpaced.experiment import Experiment
-from selfpaced.export import describe_timing, summarise, write_history
+from selfpaced.export import (
+    describe_timing,
+    read_contexts,
+    read_table,
+    summarise,
+    write_history,
+)
 from selfpaced.history import join
 from selfpaced.locks import locked
 from selfpaced.problems import find_problem
@@ -243,22 +247,15 @@ class RunFolder:
 
     def evaluations(self) -> dict[str, Array]:
         """Columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""
-        return _read_table(self.path / "evaluations.csv", len(self.experiment().seeds))
+        return read_table(self.path / "evaluations.csv", len(self.experiment().seeds))
 
     def metrics(self) -> dict[str, Array]:
         """Columns of `metrics.csv` as arrays [I, S]; `iteration` is [I]."""
-        return _read_table(self.path / "metrics.csv", len(self.experiment().seeds))
+        return read_table(self.path / "metrics.csv", len(self.experiment().seeds))
 
     def contexts(self) -> dict[str, Array]:
         """The arrays of `contexts.npz`: iteration [E], samples [E, S, K, C], mean, cholesky."""
-        path = self.path / "contexts.npz"
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except FileNotFoundError:
-            raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
-        except (ValueError, OSError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
+        return read_contexts(self.path / "contexts.npz")
 
     def learner_states(self) -> Any:
         """The learner of every seed, arrays with a leading axis of seeds."""
@@ -292,21 +289,3 @@ def _versions() -> dict[str, str]:
     installed = {found.name for found in importlib.metadata.distributions()}
     versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
     return versions | {"python": platform.python_version(), "machine": platform.platform()}
-
-
-def _read_table(path: Path, num_seeds: int) -> dict[str, Array]:
-    try:
-        with open(path) as file:
-            names = file.readline().strip().split(",")
-        require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
-        table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
-        columns = table.reshape(-1, num_seeds, len(names))
-    except OSError:
-        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
-    except SelfpacedError:
-        raise
-    except ValueError as error:
-        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
-    named = {name: columns[:, :, index] for index, name in enumerate(names)}
-    named["iteration"] = named["iteration"][:, 0].astype(int)
-    return named

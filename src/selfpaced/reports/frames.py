@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import gymnasium
-import jax
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
@@ -16,8 +14,8 @@ from selfpaced.environments.gymnasium_face import GymnasiumFace
 from selfpaced.environments.host_face import HostFace
 from selfpaced.experiment import Experiment
 from selfpaced.learners import EpisodicPolicy
-from selfpaced.learners.base import policy_of
 from selfpaced.learners.episodic import policy_features
+from selfpaced.policies import act_once
 from selfpaced.records import Array
 from selfpaced.teachers.weighted_fit import LinearGaussian
 
@@ -88,19 +86,14 @@ def choose_policy(
         drawn = gaussian.mean(features) if deterministic else gaussian.sample(rng, features)
         network = learner.network(problem.spec, problem.contexts.size)
         weights = drawn[0].astype(np.float32)
-        return lambda seen: np.asarray(_act(network, np.zeros(size, np.float32), weights, seen))
+        return lambda seen: np.asarray(act_once(network, np.zeros(size, np.float32), weights, seen))
     boldness = 0.0 if deterministic else 1.0
 
     def act(observation: Array) -> Array:
         noise = boldness * rng.standard_normal(size)
-        return np.asarray(_act(learner, noise.astype(np.float32), learner_state, observation))
+        return np.asarray(act_once(learner, noise.astype(np.float32), learner_state, observation))
 
     return act
-
-
-@partial(jax.jit, static_argnums=0)
-def _act(learner: Any, noise: jax.Array, state: Any, observation: jax.Array) -> jax.Array:
-    return policy_of(learner)(noise, state, observation)
 
 
 def finish_picture(picture: Array, caption: str, size: tuple[int, int]) -> Array:
