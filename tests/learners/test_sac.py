@@ -9,16 +9,10 @@ from scipy.stats import chisquare, kstest, norm
 
 from selfpaced import SelfpacedError
 from selfpaced.learners.base import Rollout
+from selfpaced.learners.hashed_random import random_words
 from selfpaced.learners.networks import apply_layers
 from selfpaced.learners.replay import add_rows, empty_replay, sample_rows
-from selfpaced.learners.sac import (
-    SAC,
-    Batch,
-    _normal,
-    _random_words,
-    apply_to_columns,
-    sample_squashed,
-)
+from selfpaced.learners.sac import SAC, Batch, sample_squashed
 from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
 
 QUICK = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
@@ -98,17 +92,6 @@ def test_the_log_std_is_clipped():
         _, log_probability = sample_squashed(layers, jnp.zeros((1, 1)), jnp.zeros((2, 1)))
         expected = -0.5 * np.log(2.0 * np.pi) - used
         assert float(log_probability[0]) == pytest.approx(expected, rel=1e-4)
-
-
-def test_networks_on_columns_are_those_on_rows():
-    parameters = SAC(hidden=(5, 4)).init(jax.random.key(0), SPEC).parameters
-    rows = jnp.linspace(-1.0, 1.0, 18).reshape(6, 3)
-    stacked = apply_to_columns(parameters["action_values"], rows.T)
-    for index in range(2):
-        alone = jax.tree.map(lambda array, index=index: array[index], parameters["action_values"])
-        np.testing.assert_allclose(stacked[index], apply_layers(alone, rows).T, rtol=1e-5)
-    plain = apply_to_columns(parameters["value"], rows[:, :2].T)
-    np.testing.assert_allclose(plain, apply_layers(parameters["value"], rows[:, :2]).T, rtol=1e-5)
 
 
 def test_initial_weights_are_glorot_uniform():
@@ -238,29 +221,11 @@ def test_the_buffer_forgets_the_oldest_first_and_wraps_exactly(at_once):
 
 def test_sampling_is_uniform_over_what_is_stored_and_nothing_else():
     replay = add_rows(empty_replay(10, 1), jnp.arange(1.0, 8.0)[:, None])
-    words = _random_words(jax.random.key(0), (7000,))
+    words = random_words(jax.random.key(0), (7000,))
     drawn = np.asarray(sample_rows(words, replay))[:, 0]
     counts = np.bincount(drawn.astype(int), minlength=8)
     assert counts[0] == 0
     assert chisquare(counts[1:]).pvalue > 0.01
-
-
-def test_random_words_are_as_good_as_independent():
-    draw = jax.jit(jax.vmap(lambda key: _random_words(key, (3, 64))))
-    words = draw(jax.random.split(jax.random.key(0), 500))
-    normals = np.asarray(_normal(words))
-    assert kstest(normals.ravel(), "norm").pvalue > 0.01
-    within = np.corrcoef(normals.reshape(500, -1).T) - np.eye(192)
-    between = np.corrcoef(normals.reshape(500, -1)) - np.eye(500)
-    assert np.abs(within).max() < 6.0 / np.sqrt(500)
-    assert np.abs(between).max() < 6.0 / np.sqrt(192)
-    bits = np.unpackbits(np.asarray(words).view(np.uint8))
-    assert bits.mean() == pytest.approx(0.5, abs=3.0 / np.sqrt(bits.size))
-
-
-def test_the_words_that_would_give_infinite_noise_do_not():
-    extreme = _normal(jnp.array([0, 2**32 - 1], jnp.uint32))
-    np.testing.assert_allclose(extreme, [-5.17, 5.17], atol=0.2)
 
 
 @pytest.mark.parametrize(("time_outs", "future"), [("terminal", 0.0), ("bootstrap", 1.0)])

@@ -9,7 +9,7 @@ state, and Adam treats every number by itself: so one gradient of the sum of the
 optimiser do what that library does with an optimiser for the policy, one for the values and one
 for the coefficient. Deviations from it:
 D1  with several environments there is one update per step of all of them,
-D2  random numbers come from a hash of the key, see `_random_words`.
+D2  random numbers come from a hash of the key, see `random_words`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ import optax
 from selfpaced.environments.base import Spec
 from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
+from selfpaced.learners.columns import apply_to_columns
+from selfpaced.learners.hashed_random import normals, random_words
 from selfpaced.learners.networks import Layers, apply_layers
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
 from selfpaced.settings import require, require_choice, require_not_negative, require_positive
@@ -134,9 +136,9 @@ class SAC:
         replay = add_rows(state.replay, self._rows(state.box, rollout))
         learns = ~self._explores(state) & (replay.num_added >= self.batch_size)
         # first the words that choose the batch, then those for the policy (D2)
-        words = _random_words(key, (1 + spec.action_size, self.batch_size))
+        words = random_words(key, (1 + spec.action_size, self.batch_size))
         batch = _unpack(spec, sample_rows(words[0], replay))
-        noise = _normal(words[1:])
+        noise = normals(words[1:])
 
         next_value = apply_to_columns(state.target, batch.next_observation)[0]
         target = batch.reward + spec.discount * batch.future * next_value
@@ -207,14 +209,19 @@ class SAC:
         coefficient = jnp.exp(jax.lax.stop_gradient(log_coefficient))
         action, log_probability = sample_squashed(parameters["policy"], noise, batch.observation)
 
+        # one by one, not stacked: the policy's loss needs no gradient through the second
         frozen = jax.lax.stop_gradient(parameters["action_values"])
-        imagined = _action_values(frozen, batch.observation, action)
-        policy_loss = (coefficient * log_probability - imagined[0]).mean()  # Q1, not the smaller
+        first = _action_value(_of_pair(frozen, 0), batch.observation, action)
+        second = _action_value(
+            _of_pair(frozen, 1), batch.observation, jax.lax.stop_gradient(action)
+        )
+        policy_loss = (coefficient * log_probability - first).mean()  # Q1, not the smaller
 
-        remembered = _action_values(parameters["action_values"], batch.observation, batch.action)
+        remembered = _action_value(parameters["action_values"], batch.observation, batch.action)
         action_value_loss = 0.5 * ((remembered - target) ** 2).mean(-1).sum()
 
-        soft_value = jax.lax.stop_gradient(imagined.min(0) - coefficient * log_probability)
+        smaller = jnp.minimum(first, second)
+        soft_value = jax.lax.stop_gradient(smaller - coefficient * log_probability)
         value = apply_to_columns(parameters["value"], batch.observation)[0]
         value_loss = 0.5 * ((value - soft_value) ** 2).mean()
 
@@ -240,51 +247,23 @@ def sample_squashed(
     return action, (unsquashed - jnp.log(1.0 - action**2 + SQUASH_EPSILON)).sum(0)
 
 
-def apply_to_columns(layers: Layers, columns: jax.Array) -> jax.Array:
-    """What `apply_layers` does to rows; layers of several networks may be stacked."""
-    for index, (weight, bias) in enumerate(layers):
-        inputs = jnp.tanh(columns) if index else columns
-        columns = jnp.einsum("...io,...ib->...ob", weight, inputs) + bias[..., None]
-    return columns
-
-
 def _gaussian(outputs: jax.Array, axis: int = -1) -> tuple[jax.Array, jax.Array]:
     mean, log_std = jnp.split(outputs, 2, axis)
     return mean, jnp.clip(log_std, *LOG_STD_RANGE)
 
 
-def _action_values(layers: Layers, observation: jax.Array, action: jax.Array) -> jax.Array:
-    return apply_to_columns(layers, jnp.concatenate([observation, action]))[:, 0]
+def _action_value(layers: Layers, observation: jax.Array, action: jax.Array) -> jax.Array:
+    return apply_to_columns(layers, jnp.concatenate([observation, action]))[..., 0, :]
+
+
+def _of_pair(layers: Layers, index: int) -> Layers:
+    return jax.tree.map(lambda array: array[index], layers)
 
 
 def _unpack(spec: Spec, rows: jax.Array) -> Batch:
     sizes = (spec.observation_size, spec.action_size, 1, 1)
     observation, action, reward, future, next_observation = jnp.split(rows.T, np.cumsum(sizes))
     return Batch(observation, action, reward[0], future[0], next_observation)
-
-
-def _random_words(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random bits, from a strong integer hash of their position between the words of the key.
-
-    Keys are far apart already, so a hash is enough to unfold one into a few hundred words; the
-    library's generator, a loop on CPUs, would take longer than the rest of the update together.
-    """
-    first, second = jax.random.key_data(key)
-    position = jnp.arange(np.prod(shape), dtype=jnp.uint32).reshape(shape)
-    return _mix(_mix(position + first) ^ second)
-
-
-def _mix(word: jax.Array) -> jax.Array:
-    """The hash `triple32` of the hash-prospector project: every bit depends on every bit."""
-    for shift, factor in ((17, 0xED5AD4BB), (11, 0xAC4C1B51), (15, 0x31848BAB)):
-        word = (word ^ (word >> shift)) * jnp.uint32(factor)
-    return word ^ (word >> 14)
-
-
-def _normal(bits: jax.Array) -> jax.Array:
-    """Standard normals from random words; finite, because both ends are half a step away."""
-    uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1.0
-    return 2.0**0.5 * jax.lax.erf_inv(uniform)
 
 
 def _glorot_networks(key: jax.Array, networks: Sequence[Sequence[int]]) -> list[Layers]:

