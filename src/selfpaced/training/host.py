@@ -80,7 +80,7 @@ class HostTraining(Training):
         for turn in range(num_updates):
             rollout = collector.collect(learner, noise[turn])
             learner, outcome = _update_block(
-                self.learner, self.problem.spec, update_keys[:, turn], learner, rollout
+                self.learner, self.problem.spec, update_keys, turn, learner, rollout
             )
             metrics.append(outcome)
         episodes = collector.episodes(learner)
@@ -146,14 +146,17 @@ def _draw(shape: tuple[int, ...], keys: jax.Array) -> tuple[jax.Array, jax.Array
     return jax.vmap(one_seed)(keys)
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=4)
 def _update_block(
-    learner: Learner, spec: Spec, keys: jax.Array, state: Any, rollout: Rollout
+    learner: Learner, spec: Spec, keys: jax.Array, turn: int, state: Any, rollout: Rollout
 ) -> tuple[Any, dict[str, jax.Array]]:
-    """Improve all seeds from steps [T, S, N]."""
+    """Improve all seeds from steps [T, S, N], with the keys [S, U] of this turn.
+
+    The keys are picked in here: outside, that alone takes an eighth of SAC's time.
+    """
     rollout = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0), rollout)
 
     def one_seed(key: jax.Array, state: Any, rollout: Rollout) -> tuple[Any, dict[str, jax.Array]]:
         return learner.update(key, spec, state, rollout)
 
-    return jax.vmap(one_seed)(keys, state, rollout)
+    return jax.vmap(one_seed)(keys[:, turn], state, rollout)
