@@ -222,7 +222,13 @@ def _teachers(problem: str, variant: str, learner: str) -> dict[str, Any]:
     if (problem, learner) in _GOAL_GAN:
         noise_level, num_rollouts, p_success = _GOAL_GAN[problem, learner]
         pretrain = problem not in _STARRED or variant == "*"
-        found["goal-gan"] = GoalGAN(noise_level, num_rollouts, p_success, pretrain=pretrain)
+        found["goal-gan"] = GoalGAN(
+            noise_level,
+            num_rollouts,
+            p_success,
+            pretrain=pretrain,
+            clip_pretraining=variant != "*",
+        )
     if learner == "episodic" and problem in _SPRL:
         bound = settings["std_lower_bound"]
         found["sprl"] = SPRL(zeta=_SPRL[problem], std_lower_bound=bound)

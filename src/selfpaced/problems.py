@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
@@ -24,6 +26,11 @@ class Problem:
     contexts: ContextSpace
     discount: float
 
+    def __post_init__(self) -> None:
+        known = getattr(self.environment, "contexts", None)
+        if isinstance(known, ContextSpace):
+            self._check_contexts(known)
+
     @property
     def spec(self) -> Spec:
         """What a learner needs to know."""
@@ -33,6 +40,17 @@ class Problem:
             environment.action_low,
             environment.action_high,
             self.discount,
+        )
+
+    def _check_contexts(self, known: ContextSpace) -> None:
+        """A simulator of ours would refuse other contexts, as late as a teacher comes to them."""
+        corners = np.array([self.contexts.lower, self.contexts.upper])
+        require(
+            self.contexts.size == known.size and bool(known.contains(corners).all()),
+            f"{type(self.environment).__name__} is built for {', '.join(known.names)} from "
+            f"{known.lower} to {known.upper}: contexts of {self.name!r} have to stay inside, got "
+            f"{', '.join(self.contexts.names)} from {self.contexts.lower} to "
+            f"{self.contexts.upper}",
         )
 
 

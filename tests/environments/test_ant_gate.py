@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.environments.mujoco_library import require_mujoco
+from selfpaced.problems import Problem
 from selfpaced.settings import SelfpacedError
 from tests.environments.ants import WIDE, change, contexts_for, make, walk
 
@@ -142,6 +144,14 @@ def test_an_ant_below_the_ground_is_terminated():
     observation, _, terminated, _, info = ants.step(REST)
     assert terminated[0]
     assert observation[0, 2] < 0.2 or info["unstable"][0]
+
+
+def test_a_problem_of_ones_own_stays_in_the_box_that_the_ant_is_built_for():
+    near = replace(ANT_GATE_CONTEXTS, lower=(-9.0, 3.0))
+    assert Problem("near", "mine", ANT, near, 0.99).contexts is near
+    far = replace(ANT_GATE_CONTEXTS, lower=(-15.0, 3.0))
+    with pytest.raises(SelfpacedError, match=r"AntGate is built for .* 'far' have .* inside, got"):
+        Problem("far", "mine", ANT, far, 0.99)
 
 
 def test_settings_check_themselves():

@@ -157,6 +157,13 @@ def test_every_loss_moves_its_own_parameters_only():
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
 
 
+def test_a_buffer_that_a_single_step_overfills_is_refused():
+    learner = replace(SMALL, buffer_size=4)
+    state = learner.init(jax.random.key(0), SPEC)
+    with pytest.raises(SelfpacedError, match="step of all 5 environments, got 4"):
+        learner.update(jax.random.key(1), SPEC, state, some_steps(5))
+
+
 def test_nothing_is_learned_before_learning_starts():
     state = start = SMALL.init(jax.random.key(0), SPEC)
     update = jax.jit(lambda key, state: SMALL.update(key, SPEC, state, some_steps())[0])

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -43,6 +44,7 @@ def test_the_table_has_a_row_for_every_seed_and_one_for_all():
 def test_lines_end_where_episodes_end_and_the_median_goes_on(make_run, monkeypatch):
     runs = [make_run(name, problem="ant-gate", teacher=name) for name in ("spdl", "random")]
     walks = {runs[0]: walks_to([1.0, 2.0, 4.0], length=10), runs[1]: walks_to([-3.0, 5.0, 6.0])}
+    walks[runs[1]] = replace(walks[runs[1]], x=walks[runs[1]].x[::2])  # a shorter time limit
     monkeypatch.setattr(x_position, "roll_out", walks.__getitem__)
     figure, _, rows = draw_x_positions(runs)
     one, two = figure.axes
@@ -55,6 +57,7 @@ def test_lines_end_where_episodes_end_and_the_median_goes_on(make_run, monkeypat
     assert one.get_ylim() == two.get_ylim()
     assert one.get_ylim()[0] <= -3.0
     assert one.get_ylim()[1] >= 6.0
+    assert one.get_xlim() == (0.0, 20 / STEPS_PER_SECOND)
     assert [row[0] for row in rows] == ["SPDL + PPO"] * 2 + ["Random + PPO"] * 2
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,6 +59,17 @@ def test_before_training_contexts_resemble_the_initial_distribution(pretrained):
     assert (np.abs(drawn.mean(axis=0) - (2.5, -0.5)) < (0.2, 0.1)).all()
     noise = np.array([0.1, 0.05])  # noise_level times the box
     np.testing.assert_allclose(drawn.std(axis=0), np.hypot((0.2, 0.1), noise), rtol=0.4)
+
+
+def test_what_is_imitated_before_training_may_lie_outside_the_box(monkeypatch):
+    imitated = []
+    monkeypatch.setattr(GAN, "train", lambda self, rng, state, points, *_: imitated.append(points))
+    wide = replace(BOX, initial=Gaussian.diagonal((2.0, 0.0), (2.0, 1.0)))
+    for clip in (True, False):
+        GoalGAN(clip_pretraining=clip).init(rng(), wide)
+    inside, outside = imitated
+    assert np.abs(inside).max() == pytest.approx(0.5)  # of the width of the box
+    assert np.abs(outside).max() > 0.55
 
 
 def test_without_pretraining_contexts_lie_around_the_centre_of_the_box(fresh):

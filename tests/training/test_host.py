@@ -7,12 +7,13 @@ import pytest
 import selfpaced  # noqa: F401 (registers the environments)
 from selfpaced import PPO, SAC, SPDL, Default, Random
 from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
+from selfpaced.environments.host import HostEnvironment
 from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
 from selfpaced.training import acting, episodes_host, host, iteration, rollout_host
 from selfpaced.training.host import HostTraining
 from selfpaced.training.iteration import Training
-from tests.probes import DISCOUNT, HostProbe, Probe, probe_problem, train
+from tests.probes import DISCOUNT, HostProbe, Probe, ProbeWorlds, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
 
@@ -233,6 +234,36 @@ def test_environments_that_do_not_fit_are_told_apart():
         _ = GymnasiumEnvironment("selfpaced/PointMass2D-v0").max_episode_steps
     with pytest.raises(SelfpacedError, match="must be vectors"):
         _ = GymnasiumEnvironment("CartPole-v1").action_low
+
+
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [("selfpaced/Typo-v0", "doesn't exist"), ("selfpaced/PointMass2D-v0", "TypeError.*gravity")],
+)
+def test_an_environment_that_cannot_be_made_says_why(id, message):
+    environment = GymnasiumEnvironment(id, settings=(("gravity", 9.8),))
+    with pytest.raises(SelfpacedError, match=f"gymnasium.make.*gravity=9.8.*{message}"):
+        _ = isinstance(environment, HostEnvironment) and environment.observation_size
+
+
+def test_a_reward_that_is_not_a_number_is_noticed_before_an_episode_ends(monkeypatch):
+    monkeypatch.setattr(ProbeWorlds, "step", poisoned(ProbeWorlds.step))
+    for learner, message in (
+        (SMALL, r"seed 1, iteration 1: the policy has diverged"),
+        (SAC(learning_starts=4, batch_size=4), "the policy has diverged"),  # in the middle of an iteration
+    ):
+        training = probe_training(learner=learner, length=1000)
+        with pytest.raises(SelfpacedError, match=message):
+            train(training, 1)
+
+
+def poisoned(step):
+    def step_with_nan(self, actions):
+        assert np.isfinite(actions).all()
+        observation, reward, *rest = step(self, actions)
+        return observation, reward * np.nan, *rest
+
+    return step_with_nan
 
 
 @pytest.mark.parametrize(

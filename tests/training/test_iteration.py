@@ -93,5 +93,18 @@ def test_a_reward_that_is_not_a_number_names_seed_and_iteration():
             return super().step(noise, state, action)._replace(reward=state.cue / 0.0 * 0.0)
 
     training = Training(probe_problem(Broken(length=2)), Default(), SMALL, (5,), 64)
-    with pytest.raises(SelfpacedError, match=r"seed 5, iteration 1: .* not finite"):
+    with pytest.raises(SelfpacedError, match=r"seed 5, iteration 1: episode 0 has a .* not finite"):
         train(training, 1)
+    training = Training(probe_problem(Broken(length=100)), Default(), SMALL, (5,), 64)
+    with pytest.raises(SelfpacedError, match="seed 5, iteration 1: the policy has diverged"):
+        train(training, 1)  # before any episode ended
+
+
+@pytest.mark.parametrize("steps_per_update", [3, 128])
+def test_a_learner_whose_updates_do_not_fit_into_an_iteration_is_refused(steps_per_update):
+    class Odd(PPO):
+        pass
+
+    Odd.steps_per_update = steps_per_update
+    with pytest.raises(SelfpacedError, match=f"every {steps_per_update} steps, but .* has 64"):
+        Training(probe_problem(Probe()), Default(), Odd(), (5,), 64)

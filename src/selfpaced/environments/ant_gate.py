@@ -54,6 +54,11 @@ class AntGate:
         require_positive(self, "max_episode_steps")
 
     @property
+    def contexts(self) -> ContextSpace:
+        """What it is built for: a problem with other contexts has to stay inside this box."""
+        return ANT_GATE_CONTEXTS
+
+    @property
     def observation_size(self) -> int:
         """The state, then the context.
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from selfpaced.environments.ant_gate import (
-    ANT_GATE_CONTEXTS,
     BEHIND_WALL,
     GOAL,
     STATE_SIZE,
@@ -45,7 +44,7 @@ class AntGateVector(MujocoVector):
     def __init__(self, environment: AntGate, num_envs: int, num_threads: int = 1) -> None:
         model = load_model("ant_gate.xml")
         simulations = Simulations(model, num_envs, FRAME_SKIP, num_threads, CONTROL)
-        super().__init__(environment, ANT_GATE_CONTEXTS, simulations)
+        super().__init__(environment, simulations)
         self._walls = np.zeros((num_envs, 6))
 
     def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, Info]:

@@ -36,7 +36,7 @@ class GymnasiumEnvironment:
     """each copy in a process of its own: for environments that take long to step. Such a process
     imports your script anew: what it runs belongs under `if __name__ == "__main__":`"""
     max_side_by_side: int = 16
-    """copies that one process can hold, for evaluation"""
+    """copies that one process can hold in an evaluation; it takes at least two of each seed"""
     min_episode_steps: int = 1
     """no episode can be shorter"""
 
@@ -103,7 +103,14 @@ def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env:
     settings: dict[str, Any] = dict(environment.settings)
     if environment.time_limit is not None:
         settings["max_episode_steps"] = environment.time_limit
-    return gymnasium.make(environment.id, **settings)
+    try:
+        return gymnasium.make(environment.id, **settings)
+    except Exception as error:  # of Gymnasium or of the environment
+        given = "".join(f", {name}={value!r}" for name, value in settings.items())
+        raise SelfpacedError(
+            f"gymnasium.make({environment.id!r}{given}) does not work: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _make_row(environment: GymnasiumEnvironment, row: int) -> gymnasium.Env:

@@ -75,6 +75,11 @@ class BallCatching:
         )
 
     @property
+    def contexts(self) -> ContextSpace:
+        """What it is built for: a problem with other contexts has to stay inside this box."""
+        return BALL_CATCHING_CONTEXTS
+
+    @property
     def observation_size(self) -> int:
         """Desired and actual positions and velocities of five joints, the ball's of three axes."""
         return 21

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from selfpaced.environments.ball_catching import (
-    BALL_CATCHING_CONTEXTS,
     BallCatching,
     passing_points,
 )
@@ -45,7 +44,7 @@ class BallCatchingVector(MujocoVector):
     def __init__(self, environment: BallCatching, num_envs: int, num_threads: int = 1) -> None:
         model = load_model("ball_catching.xml")
         simulations = Simulations(model, num_envs, FRAME_SKIP, num_threads)
-        super().__init__(environment, BALL_CATCHING_CONTEXTS, simulations, OBSERVATION_BOUND)
+        super().__init__(environment, simulations, OBSERVATION_BOUND)
         self._desired = np.tile(START, (num_envs, 1))
         positions, velocities = simulations.qpos.start, simulations.qvel.start
         ball = NUM_JOINTS + np.arange(3)

@@ -8,6 +8,7 @@ few promises of ours on top:
 - `info["success"]` [N] accompanies every step, and so does `info["unstable"]` where a simulation
   can break down,
 - a row whose episode is over may be stepped: nothing happens in it, its reward is zero,
+- if the settings have `contexts`, that is the box it is built for, which no problem may leave,
 - `get_state()` and `set_state()` hold everything that a run needs to go on to the same bits; an
   environment that cannot be saved has neither, and begins new episodes when a run is resumed.
 """

@@ -7,7 +7,7 @@ them; all three work on arrays of rows. Nothing resets by itself, see `environme
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import mujoco
@@ -24,6 +24,14 @@ from selfpaced.settings import SelfpacedError, require
 
 Info = dict[str, Any]
 MAX_SEED = 2**64
+
+
+class Robot(HostEnvironment, Protocol):
+    """An environment that knows which contexts it is built for."""
+
+    @property
+    def contexts(self) -> ContextSpace:
+        """The box, and the target that contexts are drawn from if none are given."""
 
 
 class Outcome(NamedTuple):
@@ -45,13 +53,12 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     def __init__(
         self,
-        environment: HostEnvironment,
-        contexts: ContextSpace,
+        environment: Robot,
         simulations: Simulations,
         observation_bound: float = np.inf,
     ) -> None:
         self.environment = environment
-        self.contexts = contexts
+        self.contexts = contexts = environment.contexts
         self.simulations = simulations
         self.num_envs = num = len(simulations.states)
         step_time = simulations.frame_skip * simulations.model.opt.timestep
@@ -294,5 +301,5 @@ def _numbers(what: str, given: ArrayLike, shape: tuple[int, int], note: str = ""
     return array
 
 
-def _bounds(environment: HostEnvironment) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _bounds(environment: Robot) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return environment.action_low, environment.action_high

@@ -133,7 +133,12 @@ class SAC:
         self, key: jax.Array, spec: Spec, state: SACState, rollout: Rollout
     ) -> tuple[SACState, dict[str, jax.Array]]:
         """Store the steps, then learn from a batch of past ones."""
-        replay = add_rows(state.replay, self._rows(state.box, rollout))
+        rows = self._rows(state.box, rollout)
+        require(
+            len(rows) <= self.buffer_size,
+            f"buffer_size must hold a step of all {len(rows)} environments, got {self.buffer_size}",
+        )
+        replay = add_rows(state.replay, rows)
         learns = ~self._explores(state) & (replay.num_added >= self.batch_size)
         # first the words that choose the batch, then those for the policy (D2)
         words = random_words(key, (1 + spec.action_size, self.batch_size))

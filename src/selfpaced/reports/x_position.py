@@ -131,7 +131,6 @@ def _plot_walks(axes: Axes, walks: Walks) -> None:
         transform=axes.transAxes, size=SMALL_SIZE, color=INK, va="bottom",
     )  # fmt: skip
     tidy(axes, "time in s", "x-position in m")
-    axes.set_xlim(0.0, time[-1])
 
 
 def _frame(axes: Axes, several: list[Walks]) -> None:
@@ -139,3 +138,4 @@ def _frame(axes: Axes, several: list[Walks]) -> None:
     low = min(float(walks.x.min()) for walks in several)
     high = max(float(walks.x.max()) for walks in several)
     axes.set_ylim(min(low, -0.5), max(high, GOAL) + 0.3)
+    axes.set_xlim(0.0, max(len(walks.x) - 1 for walks in several) / STEPS_PER_SECOND)

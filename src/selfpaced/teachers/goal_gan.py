@@ -7,7 +7,8 @@ such contexts; those that succeed twice are kept, and come back now and then.
 
 Deviations from Florensa et al.; D1 to D3 are those of the experiments of the SPDL paper:
 D1  two tries per context instead of several, and labels from training episodes,
-D2  before training the generator imitates the initial distribution; `pretrain` turns this off,
+D2  before training the generator imitates the initial distribution; `pretrain` turns this off, and
+    with `clip_pretraining` it imitates what is clipped to the box, as everything in training is,
 D3  contexts that come back get noise, like new ones,
 D4  those are clipped to the box as well, unlike in the published code; `clip_replay` chooses,
 D5  contexts are drawn before an iteration, so a training within one has its effect from the next
@@ -64,6 +65,7 @@ class GoalGAN:
     pretrain: bool = True  # D2
     num_pretraining_iterations: int = 500
     num_pretraining_contexts: int = 1000
+    clip_pretraining: bool = True  # D2
     clip_replay: bool = True  # D4
     generator_sizes: tuple[int, ...] = (256, 256)
     discriminator_sizes: tuple[int, ...] = (128, 128)
@@ -113,7 +115,9 @@ class GoalGAN:
         )
         if not self.pretrain:
             return state
-        drawn = contexts.clip(contexts.initial.sample(rng, self.num_pretraining_contexts))
+        drawn = contexts.initial.sample(rng, self.num_pretraining_contexts)
+        if self.clip_pretraining:
+            drawn = contexts.clip(drawn)
         labels = np.ones(len(drawn))
         return self._train(rng, state, drawn, labels, self.num_pretraining_iterations)
 

@@ -84,8 +84,6 @@ class HostTraining(Training):
             )
             metrics.append(outcome)
         episodes = collector.episodes(learner)
-        for seed, ended in zip(self.seeds, episodes, strict=True):
-            ended.require_finite(f"seed {seed}, iteration {iteration + 1}")
         actors: Any = collector.actors._replace(environment=self.worlds.save())
         means = {name: np.mean([each[name] for each in metrics], axis=0) for name in metrics[0]}
         rows = (
@@ -93,7 +91,9 @@ class HostTraining(Training):
             | {"train/unstable": float(collector.num_unstable[index])}
             for index in range(len(self.seeds))
         )
-        return TrainingState(learner, actors, state.teachers), Lesson(episodes, tuple(rows))
+        lesson = Lesson(episodes, tuple(rows))
+        self.require_finite(lesson, learner, actors.observation, iteration)
+        return TrainingState(learner, actors, state.teachers), lesson
 
     def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
         """Try the policies on fresh target contexts."""

@@ -1,7 +1,9 @@
 """Policies that begin by holding still: behaviour cloning of doing nothing (paper, Appendix C.3).
 
 Episodes with zero actions in initial contexts give the observations; the policy is fitted to act
-with zeros there. Only the path to the deterministic action is trained.
+with zeros there. Only the path to the deterministic action is trained. Other networks stay as they
+were drawn; SAC's slow copy of the state value begins as a copy here too, where the library that the
+paper used drew it anew.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 
 from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
-from selfpaced.learners.base import Learner
+from selfpaced.learners.base import Learner, policy_of
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.settings import require, require_positive
@@ -54,6 +54,13 @@ class Training:
             self.steps_per_iteration % self.num_actors == 0,
             f"steps_per_iteration must be a multiple of num_actors ({self.num_actors}), "
             f"got {self.steps_per_iteration}",
+        )
+        num_steps = self.steps_per_iteration // self.num_actors
+        per_update = getattr(self.learner, "steps_per_update", None)
+        require(
+            per_update is None or num_steps % per_update == 0,
+            f"the learner wants to learn after every {per_update} steps, but an iteration has "
+            f"{num_steps} in each environment, which is no multiple of it",
         )
         self._check_environment()
 
@@ -124,9 +131,25 @@ class Training:
                 for index in range(len(self.seeds))
             ),
         )
-        for seed, episodes in zip(self.seeds, lesson.episodes, strict=True):
-            episodes.require_finite(f"seed {seed}, iteration {iteration + 1}")
+        self.require_finite(lesson, learner, actors.observation, iteration)
         return TrainingState(learner, actors, state.teachers), lesson
+
+    def require_finite(self, lesson: Lesson, learner: Any, seen: Any, iteration: int) -> None:
+        """Stop before anything is saved that is not a number: it would never become one again."""
+        size = self.problem.spec.action_size
+        actions = np.asarray(_act_block(self.learner, size, learner, seen))
+        for index, (seed, episodes) in enumerate(zip(self.seeds, lesson.episodes, strict=True)):
+            where = f"seed {seed}, iteration {iteration + 1}"
+            episodes.require_finite(where)
+            require(
+                bool(np.isfinite(seen[index]).all()),
+                f"{where}: the environment gave an observation that is not finite",
+            )
+            require(
+                bool(np.isfinite(actions[index]).all()),
+                f"{where}: the policy has diverged, its actions are not finite; check the "
+                "environment's rewards, or lower the learning rate",
+            )
 
     def teach(
         self, state: TrainingState, lesson: Lesson, iteration: int
@@ -186,6 +209,15 @@ def _learn_block(
     return jax.vmap(partial(_learn_seed, problem, learner, num_steps))(
         keys, learner_state, actors, contexts
     )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _act_block(
+    learner: Learner, action_size: int, learner_state: Any, observation: jax.Array
+) -> jax.Array:
+    """What the policies would do [S, N, A] when they see [S, N, O]."""
+    act = jax.vmap(policy_of(learner), (None, None, 0))
+    return jax.vmap(partial(act, jnp.zeros(action_size)))(learner_state, observation)
 
 
 def _learn_seed(

@@ -199,6 +199,11 @@ def step_worlds(
     *shape, size = action.shape
     low, high = np.array((problem.spec.action_low, problem.spec.action_high), np.float32)
     legal = np.minimum(np.maximum(action.reshape(-1, size), low), high)  # faster than np.clip
+    require(
+        bool(np.isfinite(legal.sum())),
+        "the policy has diverged, its actions are not finite; check the environment's rewards and "
+        "observations, or lower the learning rate",
+    )
     observation, reward, terminated, truncated, info = worlds.step(legal)
     return (
         observation.reshape(*shape, -1),
