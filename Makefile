@@ -36,7 +36,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/vector_environments.py
 	$(BIN)/python benchmarks/ant_iteration.py
 
-# torch first and on its own, so that its CPU build is taken
+# torch first: the peers then take the build that is there
 $(VENV)/.installed-bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

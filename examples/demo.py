@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced import neurips2020, run
+from selfpaced.cli import told_plainly
 from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 
@@ -48,4 +49,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told_plainly():
+        main()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from selfpaced import PPO, SPDL, Default, Experiment, Random, SelfpacedError, neurips2020
-from selfpaced.problems import BALL_CATCHING
+from selfpaced.problems import BALL_CATCHING, find_problem
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,10 @@ def test_evaluations_come_before_training_every_few_iterations_and_at_the_end():
         ({"seeds": (2**32,)}, r"from 0 to 2\*\*32 - 1"),
         ({"iterations": 2.5}, "iterations must be a whole number, got 2.5"),
         ({"num_environments": 3}, "multiple of num_environments"),
+        ({"seeds": 3}, r"seeds wants a tuple of numbers, as \(1, 2, 3\), got 3"),
+        ({"teacher": "spdl"}, r"teacher wants settings, as SPDL\(\) or PPO\(\), got 'spdl'"),
+        ({"learner": PPO}, "learner wants settings"),
+        ({"iterations": "10"}, "iterations must be positive, got '10'"),
     ],
 )
 def test_an_impossible_experiment_says_what_is_wrong(changes, message):
@@ -105,9 +109,11 @@ def test_an_impossible_experiment_says_what_is_wrong(changes, message):
     [
         ("teacher", "sdpl", "unknown teacher 'sdpl': did you mean 'spdl'"),
         ("learner", "pqo", "unknown learner 'pqo': did you mean 'ppo'"),
+        ("teacher", "nowhere:Found", "No module named 'nowhere'; run this where it lies"),
         ("teacher", "nowhere.to.be:found", "cannot load teacher"),
-        ("teacher", "selfpaced:Nobody", "cannot load teacher"),
+        ("teacher", "selfpaced:Nobody", "there is no 'Nobody' in .*selfpaced/__init__.py"),
         ("teacher", ":Nobody", "cannot load teacher"),
+        ("teacher", "./mine:Nobody", "cannot load teacher"),
         ("teacher", "json:dumps", "should be a frozen dataclass"),
         ("teacher", f"{__name__}:Plain", "should be a frozen dataclass"),
         ("teacher", f"{__name__}:Changing", "should be a frozen dataclass"),
@@ -119,6 +125,24 @@ def test_an_impossible_experiment_says_what_is_wrong(changes, message):
 def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
     with pytest.raises(SelfpacedError, match=message):
         neurips2020("point-mass-3d", **{role: name})
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [("1 / 0", r"ZeroDivisionError: .* \(.*mistaken.py, line 2\)"), ("1 /", "mistaken.py, line 2")],
+)
+def test_a_mistake_in_somebodys_module_is_shown_with_its_place(
+    tmp_path, monkeypatch, code, message
+):
+    (tmp_path / "mistaken.py").write_text(f"x = 1\n{code}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SelfpacedError, match=f"cannot load problem 'mistaken:P': .*{message}"):
+        neurips2020("mistaken:P")
+
+
+def test_a_discount_that_is_none_is_refused():
+    with pytest.raises(SelfpacedError, match=r"discount must lie in \(0, 1\], got 1.5"):
+        replace(find_problem("point-mass-2d"), discount=1.5)
 
 
 def test_something_else_than_an_experiment_is_refused():

@@ -1,6 +1,7 @@
 """Whole runs in worker processes, small ones."""
 
 import csv
+import json
 import os
 import shutil
 import signal
@@ -144,6 +145,40 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path, monkeypatch, message):
     assert folder.iteration() == summary["iterations"]
 
 
+@pytest.mark.parametrize("lost", ["summary.json", "checkpoints"])
+def test_a_run_that_lost_what_it_needs_does_not_begin_again(finished, tmp_path, lost):
+    folder = RunFolder(str(shutil.copytree(finished.path, tmp_path / "copy")))
+    if lost == "summary.json":
+        (folder.path / lost).unlink()
+    else:
+        summary = folder.summary() | {"finished": False}
+        (folder.path / "summary.json").write_text(json.dumps(summary))
+    before = (folder.path / "metrics.csv").read_bytes()
+    for go_on in (lambda: resume(folder.path), folder.catch_up):
+        with pytest.raises(SelfpacedError, match=f"evaluations.csv and .* but {lost} is missing"):
+            go_on()
+    assert (folder.path / "metrics.csv").read_bytes() == before
+
+
+def test_files_that_do_not_fit_are_named(finished, tmp_path):
+    folder = RunFolder(shutil.copytree(finished.path, tmp_path / "copy"))
+    path = folder.path / "experiment.json"
+    plain = folder.description()
+    plain["experiment"]["learner"]["hidden"] = [3]
+    path.write_text(json.dumps(plain))
+    with pytest.raises(SelfpacedError, match=r"copy/policies.safetensors: the array"):
+        folder.learner_states()
+    path.write_text(json.dumps(plain | {"experiment": []}))
+    with pytest.raises(SelfpacedError, match=r"copy/experiment.json: this does not describe"):
+        folder.experiment()
+
+
+def test_seconds_that_are_none_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "often")
+    with pytest.raises(SelfpacedError, match=r"CHECKPOINT_SECONDS wants a number .* got 'often'"):
+        run(SMALL, tmp_path / "run", workers=1)
+
+
 def test_an_existing_folder_is_not_overwritten(finished):
     before = (finished.path / "summary.json").read_bytes()
     with pytest.raises(SelfpacedError, match="already exists; choose another folder with --out"):
@@ -155,6 +190,8 @@ def test_a_folder_that_is_no_run_is_not_even_overwritten_when_asked(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(SelfpacedError, match="is not a run folder, so --overwrite will not"):
         run(SMALL, tmp_path, overwrite=True)
+    with pytest.raises(SelfpacedError, match=r"exists; choose another folder with --out$"):
+        run(SMALL, tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 
 

@@ -65,6 +65,17 @@ def test_the_best_area_under_the_curve_becomes_a_preset(tmp_path):
         parse_train(["point-mass-3d", "--preset", str(preset)])
 
 
+def test_a_file_that_is_no_preset_is_named(tmp_path):
+    path = tmp_path / "experiment.json"
+    for plain, message in (
+        ({"experiment": {}}, "experiment.json is no preset, as `selfpaced search` writes them"),
+        ({"teacher": {"name": "spdl"}}, "experiment.json: this does not describe an experiment"),
+    ):
+        path.write_text(json.dumps(plain))
+        with pytest.raises(SelfpacedError, match=message):
+            parse_train(["point-mass-2d", "--preset", str(path)])
+
+
 def test_compare_takes_a_preset_for_the_cell_it_fits(tmp_path):
     tuned = neurips2020("point-mass-2d")
     tuned = replace(tuned, teacher=replace(tuned.teacher, zeta=9.0))

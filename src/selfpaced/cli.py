@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from rich.console import Console
@@ -14,10 +15,17 @@ from selfpaced.settings import SelfpacedError, require_choice
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; the user's mistakes become one line on standard error."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
-    try:
+    """Run one command."""
+    with told_plainly():
         _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """The user's mistakes become one line on standard error, and so does Ctrl-C."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
+    try:
+        yield
     except (SelfpacedError, OSError) as error:
         errors.print(f"[bold red]error:[/] {_escape(error)}")
         sys.exit(2)
@@ -42,7 +50,7 @@ def _dispatch(arguments: list[str]) -> None:
 
 
 def _print_help() -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print("Automatic curricula for reinforcement learning over continuous contexts.\n")
     console.print("usage: selfpaced COMMAND ...     (selfpaced COMMAND --help tells more)\n")
     for name, command in COMMANDS.items():

@@ -41,7 +41,7 @@ def list_command(arguments: list[str]) -> None:
     argparse.ArgumentParser("selfpaced list", description=list_command.__doc__).parse_args(
         arguments
     )
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     described = (
         ("problems", {name: problem.summary for name, problem in PROBLEMS.items()}),
         ("teachers", {name: _summary(kind) for name, kind in TEACHERS.items()}),
@@ -58,11 +58,11 @@ class TrainOptions:
     """Where to run, and what differs from the paper. More flags set the teacher and the learner."""
 
     problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
-    """what to learn (see `selfpaced list`)"""
+    """what to learn (see `selfpaced list`), or your own as module:PROBLEM"""
     teacher: str = "spdl"
-    """who chooses the contexts"""
+    """who chooses the contexts, e.g. alp-gmm, or your own as module:Class"""
     learner: str | None = None
-    """who improves the policy; none: ppo, or episodic with sprl"""
+    """who improves the policy, or your own as module:Class; None: ppo, or episodic with sprl"""
     seeds: int = NUM_SEEDS
     """how many runs"""
     first_seed: int = 1
@@ -70,9 +70,9 @@ class TrainOptions:
     preset: Path | None = None
     """file with other settings than the paper's, as `selfpaced search` writes it"""
     out: Path | None = None
-    """run folder; none: runs/PROBLEM-TEACHER-LEARNER"""
+    """run folder; None: runs/PROBLEM-TEACHER-LEARNER"""
     workers: int | None = None
-    """processes; none: one per core"""
+    """processes; None: one per core"""
     overwrite: bool = False
     """replace an existing run folder"""
 
@@ -86,7 +86,7 @@ def train_command(arguments: list[str]) -> None:
     options, experiment = parse_train(arguments)
     names = (experiment.problem, experiment.teacher_name, experiment.learner_name)
     out = options.out or Path("runs") / folder_name(*names)
-    console = Console()
+    console = Console(emoji=False)
     folder = run(experiment, out, options.workers, options.overwrite, Progress(console))
     _show_outcome(console, folder)
 
@@ -119,7 +119,7 @@ def parse_train(
         frozen=True,
     )
     parsed: Any = tyro.cli(
-        flags, args=arguments, prog="selfpaced train", description=train_command.__doc__
+        flags, args=arguments, prog="selfpaced train", description=_describe_train(preset)
     )
     options = parsed.run
     if options.problem != problem:
@@ -131,6 +131,15 @@ def parse_train(
         **dataclasses.asdict(parsed.budget),
     )
     return options, experiment
+
+
+def _describe_train(preset: Experiment) -> str:
+    """Which flags there are depends on what is trained."""
+    names = f"{preset.teacher_name} and {preset.learner_name} on {preset.problem}"
+    return (
+        f"{train_command.__doc__} Flags and defaults are those of {names}; for others, name them: "
+        "`selfpaced train ball-catching --teacher goal-gan --help`."
+    )
 
 
 def _guess_problem(arguments: list[str]) -> str | None:
@@ -182,7 +191,7 @@ def resume_command(arguments: list[str]) -> None:
     """Go on with a run that was stopped or killed."""
     parser = argparse.ArgumentParser("selfpaced resume", description=resume_command.__doc__)
     parser.add_argument("folder", type=Path, help="the run folder")
-    console = Console()
+    console = Console(emoji=False)
     _show_outcome(console, resume(parser.parse_args(arguments).folder, Progress(console)))
 
 
@@ -190,7 +199,8 @@ def plot_command(arguments: list[str]) -> None:
     """Draw the figures of a run again, or several runs on one axis."""
     parser = argparse.ArgumentParser("selfpaced plot", description=plot_command.__doc__)
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="run folders")
-    parser.add_argument("--out", type=Path, help="folder for the pictures")
+    where = "folder for the pictures; otherwise DIR/figures, or ./figures for several runs"
+    parser.add_argument("--out", type=Path, help=where)
     options = parser.parse_args(arguments)
     folders = [RunFolder(path) for path in options.folders]
     for folder in folders:
@@ -223,7 +233,7 @@ def _show_outcome(console: Console, folder: RunFolder) -> None:
     )
     console.print(table)
     pictures = draw_run(folder)
-    console.print("pictures: " + ", ".join(str(path) for path in pictures), highlight=False)
+    print("pictures: " + ", ".join(str(path) for path in pictures))  # paths as they are
 
 
 def _summary(kind: type) -> str:

@@ -56,13 +56,13 @@ class CompareOptions:
     first_seed: int = 1
     """the runs have this seed and the following ones"""
     iterations: int | None = None
-    """how long to train (default: as in the paper)"""
+    """how long to train; None: as in the paper"""
     workers: int | None = None
-    """processes (default: one per core)"""
+    """processes; None: one per core"""
     preset: tuple[Path, ...] = ()
     """files with other settings than the paper's, as `selfpaced search` writes them"""
     out: Path | None = None
-    """folder of the comparison (default: runs/compare-PROBLEM)"""
+    """folder of the comparison; None: runs/compare-PROBLEM"""
     threshold: float | None = None
     """also tell how long it took to reach this return"""
 
@@ -110,7 +110,7 @@ def compare_command(arguments: list[str]) -> None:
         prog="selfpaced compare",
         description=compare_command.__doc__,
     )
-    cells, console = options.cells(), Console()
+    cells, console = options.cells(), Console(emoji=False)
 
     def announce(place: int, cell: Cell, state: State) -> None:
         text = f"[bold]cell {place} of {len(cells)}[/] {cell.path.name}: {_STATES[state]}"
@@ -125,7 +125,7 @@ def compare_command(arguments: list[str]) -> None:
     rows, paths = _report(options, cells)
     _show_outcome(console, rows)
     names = ", ".join(str(path.relative_to(options.folder)) for path in paths)
-    console.print(f"in {options.folder}: {names}", highlight=False, soft_wrap=True)
+    print(f"in {options.folder}: {names}")  # paths as they are
 
 
 def _report(options: CompareOptions, cells: Sequence[Cell]) -> tuple[list[Row], list[Path]]:

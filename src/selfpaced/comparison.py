@@ -219,20 +219,10 @@ def _short(value: Any) -> str:
 
 def _state(cell: Cell) -> State:
     """The summary is written last, so a run that it calls finished has all its files."""
-    folder, checkpoints = cell.folder, cell.path / "checkpoints"
-    if (cell.path / "summary.json").exists():
-        if folder.is_finished:
-            read_outcome(cell)
-            return "finished"
-        lacking = "checkpoints"
-    else:
-        lacking = "summary.json"
-    # without checkpoints the run would begin again and write over what is there
-    results = [name for name in ("evaluations.csv", "metrics.csv") if (cell.path / name).exists()]
-    require(
-        checkpoints.is_dir() or not results,
-        f"{cell.path} holds {' and '.join(results)} but {lacking} is missing",
-    )
-    for path in sorted(checkpoints.glob("*.safetensors")):
+    if cell.folder.is_finished:
+        read_outcome(cell)
+        return "finished"
+    cell.folder.require_checkpoints()
+    for path in sorted((cell.path / "checkpoints").glob("*.safetensors")):
         read_notes(path)
     return "unfinished"

@@ -49,6 +49,16 @@ class Experiment:
         for check in (require_positive, require_whole):
             check(self, "iterations", "steps_per_iteration", "num_environments")
             check(self, "evaluate_every", "evaluation_episodes")
+        require(
+            isinstance(self.seeds, tuple),
+            f"seeds wants a tuple of numbers, as (1, 2, 3), got {self.seeds!r}",
+        )
+        for what in ("teacher", "learner"):
+            settings = getattr(self, what)
+            require(
+                dataclasses.is_dataclass(settings) and not isinstance(settings, type),
+                f"{what} wants settings, as SPDL() or PPO(), got {settings!r}",
+            )
         are_whole = all(isinstance(seed, int | np.integer) for seed in self.seeds)
         require(
             are_whole

@@ -10,7 +10,7 @@ from typing import Any
 from selfpaced.experiment import Experiment, default_settings, find_class
 from selfpaced.learners import LEARNERS, PPO, SAC, TRPO
 from selfpaced.problems import find_problem
-from selfpaced.settings import require
+from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import read_json
 from selfpaced.teachers import ALPGMM, SPDL, SPRL, TEACHERS, GoalGAN
 
@@ -171,7 +171,15 @@ def default_learner(teacher: str) -> str:
 
 def _read_preset(path: Path) -> Experiment:
     require(path.is_file(), f"there is no preset file {path}; `selfpaced search` writes such files")
-    return Experiment.from_dict(read_json(path))
+    plain = read_json(path)
+    require(
+        isinstance(plain, dict) and "teacher" in plain,
+        f"{path} is no preset, as `selfpaced search` writes them",
+    )
+    try:
+        return Experiment.from_dict(plain)
+    except SelfpacedError as error:
+        raise SelfpacedError(f"{path}: {error}") from error
 
 
 def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:

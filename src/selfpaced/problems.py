@@ -27,6 +27,10 @@ class Problem:
     discount: float
 
     def __post_init__(self) -> None:
+        require(
+            0.0 < self.discount <= 1.0,
+            f"discount must lie in (0, 1], got {self.discount}",
+        )
         known = getattr(self.environment, "contexts", None)
         if isinstance(known, ContextSpace):
             self._check_contexts(known)

@@ -35,15 +35,15 @@ class ReproduceOptions:
     """Without a result: list them. Results share their runs, and finished runs are kept."""
 
     result: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RESULT")] = None
-    """what to make again"""
+    """what to make again; None: list what there is"""
     teachers: str | None = None
-    """only these, with commas; none: all that the paper shows"""
+    """only these, with commas; None: all that the paper shows"""
     seeds: int = NUM_SEEDS
     """how many runs of each experiment; the paper has 20"""
     first_seed: int = 1
     """the runs have this seed and the following ones"""
     workers: int | None = None
-    """processes; none: one per core"""
+    """processes; None: one per core"""
     out: Path = Path("runs/reproduce")
     """folder for runs, tables and figures"""
 
@@ -60,7 +60,7 @@ def reproduce_command(arguments: list[str]) -> None:
         prog="selfpaced reproduce",
         description=reproduce_command.__doc__,
     )
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if options.result is None:
         for name, result in RESULTS.items():
             console.print(f"  [bold]{name:<19}[/]{result.summary}", soft_wrap=True)
@@ -76,7 +76,7 @@ def reproduce_command(arguments: list[str]) -> None:
     run_cells(cells, options.workers, Progress(console), announce)
     text, pictures = report(options.result, result, read_outcomes(cells), options.out)
     console.print(Markdown(text))
-    console.print("pictures: " + ", ".join(map(str, pictures)), soft_wrap=True)
+    print("pictures: " + ", ".join(map(str, pictures)))  # paths as they are
 
 
 def plan_result(result: Result, options: ReproduceOptions) -> list[Cell]:

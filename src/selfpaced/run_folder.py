@@ -55,6 +55,9 @@ class RunFolder:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))  # strings are welcome
+
     @classmethod
     def create(
         cls,
@@ -95,9 +98,9 @@ class RunFolder:
         )
         if not overwrite:
             hint = "" if not is_run or self.is_finished else "resume it with `selfpaced resume`, "
+            replacing = ", or replace it with --overwrite" if is_run else ""
             raise SelfpacedError(
-                f"{self.path} already exists; {hint}choose another folder with --out, "
-                "or replace it with --overwrite"
+                f"{self.path} already exists; {hint}choose another folder with --out{replacing}"
             )
         if not (self.path / "summary.json").exists() and not self._may_be_resumed():
             withdraw(self.path)  # of no value; what it was to replace may still be there
@@ -152,7 +155,11 @@ class RunFolder:
 
     def experiment(self) -> Experiment:
         """The experiment that ran or runs here."""
-        return Experiment.from_dict(self.description()["experiment"])
+        plain = self.description()["experiment"]
+        try:
+            return Experiment.from_dict(plain)
+        except SelfpacedError as error:
+            raise SelfpacedError(f"{self.path / 'experiment.json'}: {error}") from error
 
     def blocks(self) -> list[tuple[int, ...]]:
         """Which seeds advance together; a resumed run must not change that."""
@@ -174,6 +181,17 @@ class RunFolder:
         """How many iterations each block of an unfinished run has saved."""
         paths = [self.checkpoint_path(block) for block in range(len(self.blocks()))]
         return [read_notes(path)["iteration"] if path.exists() else 0 for path in paths]
+
+    def require_checkpoints(self) -> None:
+        """Without them a run would begin again, and write over what is there."""
+        results = [f for f in ("evaluations.csv", "metrics.csv") if (self.path / f).exists()]
+        has_summary = (self.path / "summary.json").exists()
+        require(
+            self._checkpoints.is_dir() or not results,
+            f"{self.path} holds {' and '.join(results)} but "
+            f"{'checkpoints' if has_summary else 'summary.json'} is missing: restore it, or run "
+            "the experiment again",
+        )
 
     def iteration(self) -> int:
         """How many iterations all blocks of an unfinished run have saved."""
@@ -202,6 +220,7 @@ class RunFolder:
                 is_alone = False
             if self.is_finished:  # just now
                 return
+            self.require_checkpoints()
             has_older = (self.path / "summary.json").exists()
             require(
                 self.iteration() > 0 or has_older,
@@ -261,8 +280,11 @@ class RunFolder:
         """The learner of every seed, arrays with a leading axis of seeds."""
         experiment = self.experiment()
         template = experiment.training(experiment.seeds).init_learners()
-        arrays, _ = read_arrays(self.path / "policies.safetensors")
-        return restore_leaves("learner", template, arrays)
+        path = self.path / "policies.safetensors"
+        try:
+            return restore_leaves("learner", template, read_arrays(path)[0])
+        except SelfpacedError as error:
+            raise SelfpacedError(f"{path}: {error}") from error
 
 
 def folder_name(*names: str) -> str:

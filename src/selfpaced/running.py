@@ -53,6 +53,7 @@ def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     experiment = folder.experiment()
     with folder.occupied() as lock:
         require(not folder.is_finished, f"{path} is finished; nothing to resume")
+        folder.require_checkpoints()
         _train_in(folder, experiment, lock, listener or Silence(), is_new=False)
     return folder
 

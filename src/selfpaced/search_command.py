@@ -39,11 +39,11 @@ class SearchOptions:
     first_seed: int = 1001
     """not among the seeds that results are reported for"""
     iterations: int | None = None
-    """how long to train; none: as in the paper"""
+    """how long to train; None: as in the paper"""
     workers: int | None = None
-    """processes; none: one per core"""
+    """processes; None: one per core"""
     out: Path | None = None
-    """folder of the search; none: runs/search-PROBLEM-TEACHER-LEARNER"""
+    """folder of the search; None: runs/search-PROBLEM-TEACHER-LEARNER"""
 
     def __post_init__(self) -> None:
         require_positive(self, "seeds")
@@ -69,7 +69,7 @@ def search_command(arguments: list[str]) -> None:
     options = tyro.cli(
         SearchOptions, args=arguments, prog="selfpaced search", description=search_command.__doc__
     )
-    cells, console = plan_search(options), Console()
+    cells, console = plan_search(options), Console(emoji=False)
 
     def announce(place: int, cell: Cell, state: State) -> None:
         console.print(

@@ -38,7 +38,7 @@ def require_positive(settings: Any, *names: str, none_allowed: bool = False) -> 
             continue
         require(
             bool(isinstance(value, _NUMBERS) and math.isfinite(value) and value > 0),
-            f"{name} must be positive, got {value}{_default(settings, name)}",
+            f"{name} must be positive, got {value!r}{_default(settings, name)}",
         )
 
 
@@ -48,7 +48,7 @@ def require_not_negative(settings: Any, *names: str) -> None:
         value = getattr(settings, name)
         require(
             bool(isinstance(value, _NUMBERS) and math.isfinite(value) and value >= 0),
-            f"{name} must not be negative, got {value}{_default(settings, name)}",
+            f"{name} must not be negative, got {value!r}{_default(settings, name)}",
         )
 
 
@@ -56,7 +56,20 @@ def require_whole(settings: Any, *names: str) -> None:
     """Every named field must be an integer."""
     for name in names:
         value = getattr(settings, name)
-        require(isinstance(value, int | np.integer), f"{name} must be a whole number, got {value}")
+        require(
+            isinstance(value, int | np.integer), f"{name} must be a whole number, got {value!r}"
+        )
+
+
+def require_layers(settings: Any, *names: str) -> None:
+    """Every named field must be a tuple of units per hidden layer."""
+    for name in names:
+        sizes = getattr(settings, name)
+        require(
+            isinstance(sizes, tuple)
+            and all(isinstance(units, int | np.integer) and units > 0 for units in sizes),
+            f"{name} wants positive layer sizes, as (64, 64), got {sizes!r}",
+        )
 
 
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:

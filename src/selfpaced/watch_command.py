@@ -42,19 +42,19 @@ class WatchOptions:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """the run folder"""
     seed: int | None = None
-    """whose policy; none: that of the first seed"""
+    """whose policy; None: that of the first seed"""
     episodes: int | None = None
-    """how many, each in a new target context; none: a few, up to about forty seconds"""
+    """how many, each in a new target context; None: a few, up to about forty seconds"""
     deterministic: bool = False
     """act without randomness"""
     out: Path | None = None
-    """FILE.gif or FILE.mp4; none: RUN/figures/watch.gif"""
+    """FILE.gif or FILE.mp4; None: RUN/figures/watch.gif"""
     width: int | None = None
     """pixels"""
     height: int | None = None
     """pixels"""
     fps: float | None = None
-    """pictures a second at most; none: 25, fewer in a long GIF"""
+    """pictures a second at most; None: 25, fewer in a long GIF"""
     speed: float = 1.0
     """1: as in life, 0.2: five times as slow"""
 
@@ -69,7 +69,7 @@ def watch_command(arguments: list[str]) -> None:
     options = tyro.cli(
         WatchOptions, args=arguments, prog="selfpaced watch", description=watch_command.__doc__
     )
-    path = watch(options, Console(highlight=False, soft_wrap=True))
+    path = watch(options, Console(highlight=False, soft_wrap=True, emoji=False))
     print(path)
 
 

@@ -25,7 +25,6 @@ from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError
 from selfpaced.training.iteration import Training, TrainingState
 
-SECONDS_BETWEEN_CHECKPOINTS = float(os.environ.get("SELFPACED_CHECKPOINT_SECONDS", "20"))
 SECONDS_BETWEEN_REPORTS = 0.2
 
 
@@ -45,6 +44,17 @@ def main() -> None:
         text = f"unexpected {type(error).__name__}: {error}\n\n{traceback.format_exc()}"
         parent.tell({"error": text})
         sys.exit(1)
+
+
+def seconds_between_checkpoints() -> float:
+    """What the user has set, or 20."""
+    given = os.environ.get("SELFPACED_CHECKPOINT_SECONDS", "20")
+    try:
+        return float(given)
+    except ValueError:
+        raise SelfpacedError(
+            f"SELFPACED_CHECKPOINT_SECONDS wants a number of seconds, got {given!r}"
+        ) from None
 
 
 class Parent:
@@ -93,10 +103,11 @@ class Block:
         saved = reported = time.monotonic()
         if checkpoint.iteration == 0:
             self._evaluate(checkpoint)
+        patience = seconds_between_checkpoints()
         while checkpoint.iteration < self.experiment.iterations and not self.parent.wants_stop:
             contexts, rows = self._iterate(checkpoint)
             now = time.monotonic()
-            if now - saved > SECONDS_BETWEEN_CHECKPOINTS:
+            if now - saved > patience:
                 checkpoint.save(self.path)
                 saved = now
             if now - reported > SECONDS_BETWEEN_REPORTS or checkpoint.iteration == 1:

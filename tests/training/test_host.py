@@ -250,7 +250,10 @@ def test_a_reward_that_is_not_a_number_is_noticed_before_an_episode_ends(monkeyp
     monkeypatch.setattr(ProbeWorlds, "step", poisoned(ProbeWorlds.step))
     for learner, message in (
         (SMALL, r"seed 1, iteration 1: the policy has diverged"),
-        (SAC(learning_starts=4, batch_size=4), "the policy has diverged"),  # in the middle of an iteration
+        (
+            SAC(learning_starts=4, batch_size=4),
+            "the policy has diverged",
+        ),  # in the middle of an iteration
     ):
         training = probe_training(learner=learner, length=1000)
         with pytest.raises(SelfpacedError, match=message):

@@ -31,7 +31,7 @@ class GymnasiumEnvironment:
     settings: tuple[tuple[str, Any], ...] = ()
     """what else `gymnasium.make` is given, as pairs of name and value"""
     time_limit: int | None = None
-    """steps; none: the one it is registered with"""
+    """steps; None: the one it is registered with"""
     in_processes: bool = False
     """each copy in a process of its own: for environments that take long to step. Such a process
     imports your script anew: what it runs belongs under `if __name__ == "__main__":`"""
@@ -118,10 +118,11 @@ def _make_row(environment: GymnasiumEnvironment, row: int) -> gymnasium.Env:
 
 
 def _check_box(environment: GymnasiumEnvironment, what: str, space: Any) -> Box:
+    hint = ", as gymnasium.wrappers.FlattenObservation does" if what == "observation" else ""
     require(
         isinstance(space, Box) and len(space.shape) == 1,
         f"the {what}s of {environment.id} must be vectors (a Box of one dimension), got {space}; "
-        "wrap it, e.g. with gymnasium.wrappers.FlattenObservation",
+        f"register an environment that wraps it so{hint}",
     )
     return space
 

@@ -62,7 +62,7 @@ class BallCatching:
     """Five of seven joints are controlled; an episode ends when the ball touches anything."""
 
     normal: Literal["released", "axis"] = "released"
-    """what the flight of the ball is compared with: as published, or the axis of the net (D3)"""
+    """what the flight of the ball is compared with: as published, or the axis of the net"""
     max_episode_steps: int = 200
     """the time limit; an uncaught ball is on the ground after about 90 steps"""
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from selfpaced.environments.base import Spec
 from selfpaced.records import Array
-from selfpaced.settings import require
+from selfpaced.settings import require_layers
 
 
 class EpisodicState(NamedTuple):
@@ -55,10 +55,7 @@ class EpisodicPolicy:
     """whether layers have biases; without them opposite states have opposite actions"""
 
     def __post_init__(self) -> None:
-        require(
-            all(units > 0 for units in self.hidden),
-            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
-        )
+        require_layers(self, "hidden")
 
     def num_parameters(self, spec: Spec, context_size: int) -> int:
         """How many weights the network has."""

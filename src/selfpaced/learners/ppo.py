@@ -26,7 +26,13 @@ from selfpaced.learners.gaussian_policy import (
     log_probability,
     shuffled,
 )
-from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+from selfpaced.settings import (
+    require,
+    require_choice,
+    require_layers,
+    require_not_negative,
+    require_positive,
+)
 
 Metrics = dict[str, jax.Array]
 
@@ -62,15 +68,12 @@ class PPO(OnPolicyLearner):
     entropy_coefficient: float = 0.0
     """weight of the entropy bonus"""
     max_gradient_norm: float | None = 0.5
-    """longer gradients are shortened to this; none: they are not"""
+    """longer gradients are shortened to this; None: they are not"""
     time_outs: TimeOuts = "terminal"
     """a time-out ends everything (as in the paper), or the future is estimated"""
 
     def __post_init__(self) -> None:
-        require(
-            all(units > 0 for units in self.hidden),
-            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
-        )
+        require_layers(self, "hidden")
         require_positive(self, "learning_rate", "num_epochs", "num_minibatches", "clip")
         require_positive(self, "max_gradient_norm", none_allowed=True)
         require(

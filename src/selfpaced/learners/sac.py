@@ -31,7 +31,13 @@ from selfpaced.learners.columns import apply_to_columns
 from selfpaced.learners.hashed_random import normals, random_words
 from selfpaced.learners.networks import Layers, apply_layers
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
-from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+from selfpaced.settings import (
+    require,
+    require_choice,
+    require_layers,
+    require_not_negative,
+    require_positive,
+)
 
 LOG_STD_RANGE = (-20.0, 2.0)
 SQUASH_EPSILON = 1e-6  # keeps the log-probability finite at the border of the box
@@ -73,10 +79,7 @@ class SAC:
     time_outs: TimeOuts = "terminal"
 
     def __post_init__(self) -> None:
-        require(
-            all(units > 0 for units in self.hidden),
-            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
-        )
+        require_layers(self, "hidden")
         require_positive(self, "learning_rate", "buffer_size", "batch_size")
         require_not_negative(self, "learning_starts")
         require(

@@ -29,7 +29,13 @@ from selfpaced.learners.gaussian_policy import (
     shuffled,
 )
 from selfpaced.learners.networks import Layers, apply_layers
-from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+from selfpaced.settings import (
+    require,
+    require_choice,
+    require_layers,
+    require_not_negative,
+    require_positive,
+)
 
 FISHER_STRIDE = 5  # curvature is measured on every fifth sample
 RESIDUAL_TOLERANCE = 1e-10  # squared length at which a linear system counts as solved
@@ -81,10 +87,7 @@ class TRPO(OnPolicyLearner):
     time_outs: TimeOuts = "terminal"
 
     def __post_init__(self) -> None:
-        require(
-            all(units > 0 for units in self.hidden),
-            f"hidden wants positive layer sizes, got {self.hidden} (the paper uses 21)",
-        )
+        require_layers(self, "hidden")
         require_positive(self, "max_kl", "cg_iterations", "value_learning_rate")
         require_positive(self, "num_value_epochs", "value_minibatch")
         require_not_negative(self, "cg_damping")

@@ -8,9 +8,13 @@ from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
 
 
+_WRITTEN = {"ALPGMM": "ALP-GMM"}  # no class can be called so
+
+
 def name_teacher(experiment: Experiment) -> str:
     """The teacher, and the mark of a variant."""
-    return type(experiment.teacher).__name__ + experiment.variant
+    name = type(experiment.teacher).__name__
+    return _WRITTEN.get(name, name) + experiment.variant
 
 
 def name_run(folder: RunFolder) -> str:

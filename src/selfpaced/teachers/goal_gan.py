@@ -27,7 +27,7 @@ from scipy.spatial.distance import cdist
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.records import Array, Episodes, Metrics, Scalar
-from selfpaced.settings import require, require_not_negative, require_positive
+from selfpaced.settings import require, require_layers, require_not_negative, require_positive
 from selfpaced.teachers.gan import GAN, GANState
 
 LOWEST, HIGHEST = 0.25, 0.75  # mean successes that count as intermediate difficulty
@@ -81,12 +81,7 @@ class GoalGAN:
             0 <= self.p_success < 1,
             f"p_success is a probability below 1, got {self.p_success} (the paper uses 0.1 to 0.3)",
         )
-        for name in ("generator_sizes", "discriminator_sizes"):
-            sizes = getattr(self, name)
-            require(
-                len(sizes) > 0 and all(size > 0 for size in sizes),
-                f"{name} wants the number of units of each hidden layer, got {sizes}",
-            )
+        require_layers(self, "generator_sizes", "discriminator_sizes")
 
     @property
     def gan(self) -> GAN:

@@ -66,9 +66,9 @@ class SPDL:
     kl_threshold: float = 8000.0
     """the target is far while the KL to it is above this"""
     constraint: Literal["old_new", "new_old"] = "old_new"
-    """whether max_kl bounds KL(old, new) or KL(new, old) (D1)"""
+    """whether max_kl bounds KL(old, new) or KL(new, old)"""
     window: int | None = None
-    """an update goes by this many latest episodes (D6); none: by those of its iteration"""
+    """an update goes by this many latest episodes; None: by those of its iteration"""
     start: Literal["initial", "target"] = "initial"
     """the distribution to begin with"""
 
@@ -217,8 +217,8 @@ class SPDL:
         if needed > num_pulled:
             advice.append(
                 f"the {num_remaining} remaining iterations cannot reach the target: {waiting} pass "
-                f"before it pulls and more than {max(num_pulled, 0)} updates with max_kl "
-                f"{self.max_kl:g} are needed; train longer, raise max_kl, or lower the offsets"
+                f"before it pulls, and the {max(num_pulled, 0)} updates that are left then are too "
+                f"few with max_kl {self.max_kl:g}; train longer, raise max_kl, or lower the offsets"
             )
         return tuple(advice)
 

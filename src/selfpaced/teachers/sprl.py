@@ -75,7 +75,7 @@ class SPRL:
     kl_threshold: float = 8000.0
     """the target is far while the KL to it is above this"""
     discount: float | None = 1.0
-    """of the return that training maximises (D5); none: that of the problem"""
+    """of the return that training maximises; None: that of the problem"""
 
     def __post_init__(self) -> None:
         require_positive(self, "num_rollouts", "num_remembered", "max_weight_kl", "max_fit_kl")
