@@ -61,12 +61,13 @@ def require_whole(settings: Any, *names: str) -> None:
         )
 
 
-def require_layers(settings: Any, *names: str) -> None:
-    """Every named field must be a tuple of units per hidden layer."""
+def require_layers(settings: Any, *names: str, at_least: int = 0) -> None:
+    """Every named field must be a tuple with the units of so many hidden layers or more."""
     for name in names:
         sizes = getattr(settings, name)
         require(
             isinstance(sizes, tuple)
+            and len(sizes) >= at_least
             and all(isinstance(units, int | np.integer) and units > 0 for units in sizes),
             f"{name} wants positive layer sizes, as (64, 64), got {sizes!r}",
         )

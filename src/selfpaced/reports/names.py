@@ -7,7 +7,6 @@ from collections import Counter
 from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
 
-
 _WRITTEN = {"ALPGMM": "ALP-GMM"}  # no class can be called so
 
 

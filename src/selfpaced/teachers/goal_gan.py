@@ -81,7 +81,7 @@ class GoalGAN:
             0 <= self.p_success < 1,
             f"p_success is a probability below 1, got {self.p_success} (the paper uses 0.1 to 0.3)",
         )
-        require_layers(self, "generator_sizes", "discriminator_sizes")
+        require_layers(self, "generator_sizes", "discriminator_sizes", at_least=1)
 
     @property
     def gan(self) -> GAN:
