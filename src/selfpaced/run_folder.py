@@ -281,8 +281,9 @@ class RunFolder:
         experiment = self.experiment()
         template = experiment.training(experiment.seeds).init_learners()
         path = self.path / "policies.safetensors"
+        arrays, _ = read_arrays(path)
         try:
-            return restore_leaves("learner", template, read_arrays(path)[0])
+            return restore_leaves("learner", template, arrays)
         except SelfpacedError as error:
             raise SelfpacedError(f"{path}: {error}") from error
 
