@@ -12,19 +12,17 @@ checkpoints/          only while the run is not finished
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from selfpaced.checkpoint import history_columns
+from selfpaced.description import describe
 from selfpaced.experiment import Experiment
 from selfpaced.export import (
     describe_timing,
@@ -35,7 +33,6 @@ from selfpaced.export import (
 )
 from selfpaced.history import join
 from selfpaced.locks import locked
-from selfpaced.problems import find_problem
 from selfpaced.records import Array
 from selfpaced.replacing import set_aside, withdraw
 from selfpaced.settings import SelfpacedError, require
@@ -72,13 +69,7 @@ class RunFolder:
             withdraw(path)  # a run that was set aside for one that is gone
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             folder._make_room(overwrite)
-        description = {
-            "experiment": experiment.to_dict(),
-            "contexts": _describe_contexts(experiment),
-            "blocks": blocks,
-            "versions": _versions(),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        description = describe(experiment, blocks)
         try:
             write_json(path / "experiment.json", description)
         except OSError as error:
@@ -291,24 +282,3 @@ class RunFolder:
 def folder_name(*names: str) -> str:
     """A name for a folder that shells and file systems do not stumble over."""
     return "-".join(names).replace(":", "-").replace("*", "-star")
-
-
-def _describe_contexts(experiment: Experiment) -> dict[str, Any]:
-    """For readers that do not know our problems by name."""
-    contexts = find_problem(experiment.problem).contexts
-    return {
-        "names": contexts.names,
-        "lower": contexts.lower,
-        "upper": contexts.upper,
-        **{
-            role: {"mean": gaussian.mean, "cholesky": gaussian.cholesky}
-            for role, gaussian in (("initial", contexts.initial), ("target", contexts.target))
-        },
-    }
-
-
-def _versions() -> dict[str, str]:
-    packages = ("selfpaced", "jax", "jaxlib", "optax", "numpy", "scipy", "mujoco")
-    installed = {found.name for found in importlib.metadata.distributions()}
-    versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
-    return versions | {"python": platform.python_version(), "machine": platform.platform()}
