@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from selfpaced import PPO, SAC, SelfpacedError, load_policy, neurips2020, run
+from selfpaced import PPO, SAC, RunFolder, SelfpacedError, load_policy, neurips2020, run
 
 
 @pytest.fixture(scope="module", name="folder", params=[PPO(hidden=(8,)), SAC(hidden=(8,))])
@@ -39,6 +39,12 @@ def test_seeds_differ_and_only_the_stochastic_policy_varies(folder):
     assert not np.array_equal(first(seen), second(seen))
     noisy = load_policy(folder, deterministic=False)
     assert not np.array_equal(noisy(seen), noisy(seen))
+
+
+def test_past_steps_are_not_kept(folder):
+    assert (folder / "policies.safetensors").stat().st_size < 100_000
+    state = RunFolder(folder).learner_states()
+    assert not hasattr(state, "replay") or not state.replay.rows.any()
 
 
 def test_mistakes_are_named(folder):

@@ -4,7 +4,7 @@ experiment.json       every setting, the versions used, which seeds ran side by 
 metrics.csv           one row per iteration and seed
 evaluations.csv       one row per evaluation and seed: how the policy does on the target
 contexts.npz          samples, mean and Cholesky factor of the contexts at every evaluation
-policies.safetensors  the learner of every seed after the last iteration
+policies.safetensors  the learner of every seed after the last iteration, without its past steps
 summary.json          the outcome
 figures/              pictures
 checkpoints/          only while the run is not finished
@@ -37,6 +37,7 @@ from selfpaced.records import Array
 from selfpaced.replacing import set_aside, withdraw
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
+    name_leaves,
     read_arrays,
     read_json,
     read_notes,
@@ -44,6 +45,8 @@ from selfpaced.storage import (
     write_arrays,
     write_json,
 )
+
+_REPLAY = "learner/replay/"  # past steps: they are many, and only training needs them
 
 
 @dataclass(frozen=True)
@@ -229,13 +232,10 @@ class RunFolder:
         columns = join([history_columns(arrays) for arrays, _ in loaded])
         iterations = min(notes["iteration"] for _, notes in loaded)
         write_history(self.path, experiment, columns)
-        states = [
-            {name: array for name, array in arrays.items() if name.startswith("state/learner/")}
-            for arrays, _ in loaded
-        ]
         learners = {
-            name.removeprefix("state/"): np.concatenate([state[name] for state in states])
-            for name in states[0]
+            name.removeprefix("state/"): np.concatenate([arrays[name] for arrays, _ in loaded])
+            for name in loaded[0][0]
+            if name.startswith("state/learner/") and not name.startswith(f"state/{_REPLAY}")
         }
         write_arrays(self.path / "policies.safetensors", learners, {"seeds": experiment.seeds})
         is_finished = may_finish and iterations == experiment.iterations
@@ -268,13 +268,14 @@ class RunFolder:
         return read_contexts(self.path / "contexts.npz")
 
     def learner_states(self) -> Any:
-        """The learner of every seed, arrays with a leading axis of seeds."""
+        """The learner of every seed, arrays with a leading axis of seeds; its replay is empty."""
         experiment = self.experiment()
         template = experiment.training(experiment.seeds).init_learners()
         path = self.path / "policies.safetensors"
         arrays, _ = read_arrays(path)
+        empty = {n: leaf for n, leaf in name_leaves("learner", template).items() if _REPLAY in n}
         try:
-            return restore_leaves("learner", template, arrays)
+            return restore_leaves("learner", template, empty | arrays)
         except SelfpacedError as error:
             raise SelfpacedError(f"{path}: {error}") from error
 

@@ -24,7 +24,10 @@ class Rollout(NamedTuple):
 
 
 class Learner(Protocol):
-    """A frozen dataclass of hyper-parameters; everything that changes is in its state."""
+    """A frozen dataclass of hyper-parameters; everything that changes is in its state.
+
+    A field `replay` of the state is for training only: the final policies are kept without it.
+    """
 
     @property
     def steps_per_update(self) -> int | None:
