@@ -14,6 +14,7 @@ from rich.table import Table
 
 from selfpaced.experiment import Experiment
 from selfpaced.problems import find_problem
+from selfpaced.statistics import count_seeds
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -83,7 +84,7 @@ class Progress:
             self.advice.add(text)
             self.console.print(
                 f"[yellow]warning[/] (iteration {message['iteration']}, "
-                f"{message['num_seeds']} seeds): {text}",
+                f"{count_seeds(message['num_seeds'])}): {text}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -120,7 +121,7 @@ class Progress:
     def _title(self) -> str:
         experiment = self.experiment
         names = f"{experiment.teacher_name} + {experiment.learner_name}"
-        return f"{experiment.problem} · {names} · {len(experiment.seeds)} seeds"
+        return f"{experiment.problem} · {names} · {count_seeds(len(experiment.seeds))}"
 
     def _figures(self) -> dict[str, str]:
         """Name and value of everything worth showing now."""

@@ -44,6 +44,11 @@ def mean_and_standard_error(values: ArrayLike) -> tuple[float, float]:
     return float(samples.mean()), float(standard_error(samples))
 
 
+def count_seeds(num: int) -> str:
+    """As people say it."""
+    return f"{num} seed" if num == 1 else f"{num} seeds"
+
+
 def plus_minus(mean: float, error: float | None, form: str = ".2f") -> str:
     """Mean and standard error as people write them; a single seed has no error."""
     is_known = error is not None and np.isfinite(error)

@@ -21,6 +21,7 @@ from selfpaced.comparison import Cell, Outcome
 from selfpaced.statistics import (
     Estimate,
     area_under_curve,
+    count_seeds,
     interquartile_mean,
     mean_and_standard_error,
     median_time,
@@ -249,7 +250,7 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def _extent(rows: Sequence[Row]) -> str:
     iterations = " or ".join(map(str, sorted({row.iterations for row in rows})))
-    return f"{iterations} iterations, {rows[0].seeds} seed{'s' if rows[0].seeds > 1 else ''}"
+    return f"{iterations} iterations, {count_seeds(rows[0].seeds)}"
 
 
 def _legend(rows: Sequence[Row]) -> str:

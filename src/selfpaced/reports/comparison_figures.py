@@ -29,7 +29,7 @@ from selfpaced.reports.style import (
     save,
     tidy,
 )
-from selfpaced.statistics import standard_error
+from selfpaced.statistics import count_seeds, standard_error
 
 _WINS = LinearSegmentedColormap.from_list("wins", [VERMILION, "white", BLUE]).with_extremes(
     bad="#F2F2F2"  # nobody plays against himself
@@ -189,7 +189,7 @@ def _names(outcomes: Sequence[Outcome]) -> list[str]:
 def _title(outcomes: Sequence[Outcome]) -> str:
     experiment = outcomes[0].cell.experiment
     num = len(experiment.seeds)
-    title = f"{experiment.problem}, {num} seed{'s' if num > 1 else ''}"
+    title = f"{experiment.problem}, {count_seeds(num)}"
     learners = {type(outcome.cell.experiment.learner).__name__ for outcome in outcomes}
     return f"{title}, {learners.pop()}" if len(learners) == 1 else title
 

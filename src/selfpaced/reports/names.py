@@ -6,6 +6,7 @@ from collections import Counter
 
 from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
+from selfpaced.statistics import count_seeds
 
 _WRITTEN = {"ALPGMM": "ALP-GMM"}  # no class can be called so
 
@@ -25,8 +26,8 @@ def name_run(folder: RunFolder) -> str:
 def title_run(folder: RunFolder, separator: str = ", ") -> str:
     """Problem, teacher, learner, number of seeds, and whether there is more to come."""
     experiment = folder.experiment()
-    num = len(experiment.seeds)
-    title = f"{experiment.problem}: {name_run(folder)}, {num} seed{'s' if num > 1 else ''}"
+    seeds = count_seeds(len(experiment.seeds))
+    title = f"{experiment.problem}: {name_run(folder)}, {seeds}"
     if folder.is_finished:
         return title
     reached = folder.summary()["iterations"]
