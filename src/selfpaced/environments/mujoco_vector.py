@@ -19,11 +19,11 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.environments.mujoco_picture import Photographer
 from selfpaced.environments.mujoco_simulations import Simulations
+from selfpaced.environments.vector_inputs import check_mask, check_numbers, check_seeds
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require
 
 Info = dict[str, Any]
-MAX_SEED = 2**64
 
 
 class Robot(HostEnvironment, Protocol):
@@ -64,7 +64,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         step_time = simulations.frame_skip * simulations.model.opt.timestep
         self.metadata = {**self.metadata, "render_fps": round(1 / step_time)}
         size = environment.observation_size
-        low, high = (np.array(b, np.float32) for b in _bounds(environment))
+        low, high = np.array((environment.action_low, environment.action_high), np.float32)
         box = gymnasium.spaces.Box
         self.single_observation_space = box(-observation_bound, observation_bound, (size,))
         self.single_action_space = box(low, high)
@@ -123,8 +123,8 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
             not unknown,
             f"reset() knows the options 'context' and 'reset_mask', got {', '.join(unknown)}",
         )
-        rows = self._check_mask(options.get("reset_mask"))
-        seeds = self._check_seeds(seed)
+        rows = check_mask(options.get("reset_mask"), self.num_envs)
+        seeds = check_seeds(seed, self.num_envs)
         contexts = self._check_contexts(options["context"], rows) if "context" in options else None
         rngs = [self._generator(row, seeds[row]) for row in rows.tolist()]
         if contexts is None:
@@ -243,33 +243,9 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self._stream[row, 1] += np.uint64(1)
         return np.random.default_rng(self._stream[row].tolist())
 
-    def _check_mask(self, mask: ArrayLike | None) -> Array:
-        if mask is None:
-            return np.arange(self.num_envs)
-        array = np.asarray(mask)
-        if array.shape != (self.num_envs,) or array.dtype != bool:
-            got = f"{array.dtype} of shape {array.shape}"
-            raise SelfpacedError(f"reset_mask wants {self.num_envs} booleans, got {got}")
-        return np.flatnonzero(array)
-
-    def _check_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            seeds: list[int | None] = [int(seed) + row for row in range(self.num_envs)]
-        else:
-            seeds = [None if one is None else int(one) for one in seed]
-        require(
-            len(seeds) == self.num_envs,
-            f"reset wants one seed for each of {self.num_envs} rows, got {len(seeds)}",
-        )
-        bad = [one for one in seeds if one is not None and not 0 <= one < MAX_SEED]
-        require(not bad, f"a seed must lie in [0, 2**64), got {bad[:1]}")
-        return seeds
-
     def _check_contexts(self, given: ArrayLike, rows: Array) -> Array:
         names = f" ({', '.join(self.contexts.names)})"
-        array = _numbers("contexts", given, (self.num_envs, self.contexts.size), names)
+        array = check_numbers("contexts", given, (self.num_envs, self.contexts.size), names)
         chosen = array[rows]
         for context in chosen[~self.contexts.contains(chosen)][:1]:
             self.contexts.check(context)  # says what is wrong
@@ -278,7 +254,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def _check_actions(self, actions: ArrayLike) -> Array:
         require(bool(self._begun.all()), "step() came before the first reset(): call reset()")
         size = len(self.environment.action_low)
-        array = _numbers("actions", actions, (self.num_envs, size))
+        array = check_numbers("actions", actions, (self.num_envs, size))
         if not np.isfinite(array.sum()):
             row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
             raise SelfpacedError(
@@ -286,20 +262,3 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
                 "(has the policy diverged?)"
             )
         return array
-
-
-def _numbers(what: str, given: ArrayLike, shape: tuple[int, int], note: str = "") -> Array:
-    """An array of floats of this shape; a message is only put together when it is needed."""
-    wanted = "{} want shape {}{}, got {}"
-    try:
-        array = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise SelfpacedError(wanted.format(what, shape, note, repr(given))) from None
-    if array.shape != shape:
-        got = f"an array of shape {array.shape}"
-        raise SelfpacedError(wanted.format(what, shape, note, got))
-    return array
-
-
-def _bounds(environment: Robot) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return environment.action_low, environment.action_high
