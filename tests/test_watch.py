@@ -16,7 +16,7 @@ from selfpaced.cli import main
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
 from selfpaced.learners import EpisodicPolicy
-from selfpaced.reports.frames import choose_policy, film_episode
+from selfpaced.reports.frames import Scene, choose_policy, film_episode
 from selfpaced.watch_command import WatchOptions, choose_size, plan_film, watch
 from tests.reports.conftest import invented_run
 
@@ -141,8 +141,10 @@ class Stage:
 def test_the_last_moment_is_always_on_film(mass):
     experiment = mass.experiment()
     state = jax.tree.map(lambda leaf: leaf[0], mass.learner_states())
-    scene = film_episode(Stage(), experiment, state, np.random.default_rng(0), every=3)
-    assert scene == type(scene)([0, 3, 6, 7], 7, True)
+    rng, shown = np.random.default_rng(0), []
+    scene = film_episode(Stage(), experiment, state, rng, every=3, show=shown.append)
+    assert shown == [0, 3, 6]
+    assert scene == Scene(num_steps=7, success=True, last_picture=7)
 
 
 def test_a_film_is_neither_long_nor_large(tmp_path):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import jax
@@ -19,9 +20,8 @@ from rich.progress import Progress, TaskID
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.environments.point_mass_picture import SIZE
 from selfpaced.experiment import Experiment
-from selfpaced.records import Array
-from selfpaced.reports.films import require_format, require_room, write_film
-from selfpaced.reports.frames import Scene, film_episode, finish_picture, open_face
+from selfpaced.reports.films import Reel, require_format, require_room, write_film
+from selfpaced.reports.frames import film_episode, finish_picture, open_face
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import require, require_picture_size, require_positive
 from selfpaced.training.streams import Purpose, host_stream
@@ -86,27 +86,26 @@ def watch(options: WatchOptions, console: Console) -> Path:
     require(seed in experiment.seeds, f"{folder.path} has the seeds {known}, got {seed}")
     state = _final_policy(folder, experiment.seeds.index(seed))
     require_room(out)
-    face = open_face(experiment, *size)
-    try:
+    with closing(open_face(experiment, *size)) as face, TemporaryFile(dir=out.parent) as file:
+        reel = Reel(file)
         plan = plan_film(experiment, face.metadata["render_fps"], options)
-        pictures: list[Array] = []
         rngs = host_stream(seed, 0, Purpose.REPORT).spawn(plan.num_episodes)
         limit = _time_limit(experiment)
         with _progress(console, plan.num_episodes * limit) as (bar, task):
             for number, rng in enumerate(rngs, start=1):
+                title = f"seed {seed}, episode {number} of {plan.num_episodes}"
+                show = partial(_show, reel, size, title)
                 scene = film_episode(
-                    face, experiment, state, rng, plan.every, options.deterministic,
+                    face, experiment, state, rng, plan.every, show, options.deterministic,
                     partial(bar.advance, task),
                 )  # fmt: skip
-                title = f"seed {seed}, episode {number} of {plan.num_episodes}"
                 ending = "success" if scene.success else "no success"
-                pictures += _edit(scene, title, ending, plan, size)
+                pause = max(round(PAUSE * plan.fps), 1)  # one wants to see how it ended
+                _show(reel, size, f"{title}: {ending}", scene.last_picture, pause)
                 console.print(f"{title}: {ending} after {scene.num_steps} steps")
                 bar.update(task, completed=number * limit)
-    finally:
-        face.close()
-    write_film(out, pictures, plan.fps)
-    seconds, megabytes = len(pictures) / plan.fps, out.stat().st_size / 1e6
+        write_film(out, reel, plan.fps)
+    seconds, megabytes = len(reel) / plan.fps, out.stat().st_size / 1e6
     console.print(f"{seconds:.0f} s, {plan.fps:.3g} pictures a second, {megabytes:.2g} MB")
     return out
 
@@ -162,8 +161,7 @@ def _progress(console: Console, total: int) -> Iterator[tuple[Progress, TaskID]]
         yield bar, bar.add_task("filming", total=total)
 
 
-def _edit(scene: Scene, title: str, ending: str, plan: Plan, size: tuple[int, int]) -> list[Array]:
-    """Captions, and a pause in which one can see how it ended."""
-    pictures = [finish_picture(picture, title, size) for picture in scene.pictures]
-    last = finish_picture(scene.pictures[-1], f"{title}: {ending}", size)
-    return pictures[:-1] + [last] * max(round(PAUSE * plan.fps), 1)
+def _show(reel: Reel, size: tuple[int, int], caption: str, picture: Any, times: int = 1) -> None:
+    finished = finish_picture(picture, caption, size)
+    for _ in range(times):
+        reel.append(finished)

@@ -1,3 +1,5 @@
+import errno
+import io
 import sys
 import types
 
@@ -7,7 +9,7 @@ from PIL import Image, ImageSequence
 
 from selfpaced import SelfpacedError
 from selfpaced.reports import films
-from selfpaced.reports.films import require_format, write_film
+from selfpaced.reports.films import Reel, require_format, write_film
 
 
 def pictures(num=7, width=40, height=30):
@@ -16,7 +18,7 @@ def pictures(num=7, width=40, height=30):
     images[:, :, :, :] += np.arange(width, dtype=np.uint8)[:, None]  # many shades of grey
     for number, image in enumerate(images):
         image[10:12, 3 * number : 3 * number + 2] = (240, 90, 20)
-    return list(images)
+    return images
 
 
 def read_gif(path):
@@ -72,6 +74,29 @@ def test_an_mp4_has_even_sides(tmp_path, monkeypatch):
         require_format(tmp_path / "film.mp4", size=(41, 30))
 
 
+def test_a_reel_keeps_pictures_in_a_file(tmp_path):
+    with (tmp_path / "reel").open("w+b") as file:
+        reel = Reel(file)
+        for picture in pictures():
+            reel.append(picture)
+        assert file.tell() == pictures().nbytes
+        np.testing.assert_array_equal(reel[2], pictures()[2])
+        np.testing.assert_array_equal(list(reel), pictures())
+        reel.append(pictures()[0])
+        np.testing.assert_array_equal(reel[-1], pictures()[0])
+        assert len(reel) == 8
+
+
+class FullDisk(io.BytesIO):
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_said():
+    with pytest.raises(SelfpacedError, match=r"no room for the pictures \(No space left"):
+        Reel(FullDisk()).append(pictures()[0])
+
+
 def use_as_ffmpeg(monkeypatch, program, folder):
     """Let a few lines of Python stand in for ffmpeg."""
     script = folder / "ffmpeg"
@@ -86,7 +111,7 @@ def test_ffmpeg_gets_all_pictures(tmp_path, monkeypatch):
     program = "open(sys.argv[-1], 'wb').write(sys.stdin.buffer.read())"
     use_as_ffmpeg(monkeypatch, program, tmp_path)
     path = write_film(tmp_path / "film.mp4", pictures(), 10)
-    assert path.read_bytes() == np.stack(pictures()).tobytes()
+    assert path.read_bytes() == pictures().tobytes()
 
 
 def test_what_ffmpeg_complains_about_is_passed_on(tmp_path, monkeypatch):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
+from typing import IO, Any
 
 import numpy as np
 from PIL import Image
@@ -51,6 +53,41 @@ def require_room(path: Path) -> None:
     require(os.access(path.parent, os.W_OK), f"cannot write to {path.parent}; choose another --out")
 
 
+class Reel(Sequence[Array]):
+    """Pictures of one size in an open file: long films do not fit into memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """An empty reel in an empty file."""
+        self._file = file
+        self._shape: tuple[int, ...] = (0, 0, 3)
+        self._num = 0
+
+    def append(self, picture: Array) -> None:
+        """Keep a picture, uint8 [height, width, 3]."""
+        try:
+            self._file.write(picture.tobytes())
+            self._file.flush()
+        except OSError as error:
+            raise SelfpacedError(
+                f"no room for the pictures ({error.strerror}): make a smaller film (--episodes, "
+                "--width, --fps), or choose another --out"
+            ) from error
+        self._shape = picture.shape
+        self._num += 1
+
+    def __len__(self) -> int:
+        """How many pictures there are."""
+        return self._num
+
+    def __getitem__(self, index: Any) -> Any:
+        """One picture, read from the file."""
+        size = math.prod(self._shape)
+        self._file.seek(range(self._num)[index] * size)
+        picture = np.frombuffer(self._file.read(size), np.uint8).reshape(self._shape)
+        self._file.seek(0, os.SEEK_END)
+        return picture
+
+
 def write_film(path: Path, pictures: Sequence[Array], fps: float) -> Path:
     """Write pictures [height, width, 3], all of them or nothing; returns the path."""
     require_format(path, fps)
@@ -78,7 +115,8 @@ def _encode_gif(pictures: Sequence[Array], fps: float) -> bytes:
 
 def _choose_palette(pictures: Sequence[Array]) -> Image.Image:
     """Every colour counts once: a small orange ball must not turn grey before a large floor."""
-    some = np.concatenate(pictures[:: max(len(pictures) // _NUM_FOR_PALETTE, 1)]).reshape(-1, 3)
+    chosen = range(0, len(pictures), max(len(pictures) // _NUM_FOR_PALETTE, 1))
+    some = np.concatenate([pictures[index] for index in chosen]).reshape(-1, 3)
     packed = (some.astype(np.uint32) >> 3) @ np.array([1 << 10, 1 << 5, 1], np.uint32)
     _, places = np.unique(packed, return_index=True)
     return Image.fromarray(some[places][None]).quantize(_NUM_COLOURS)

@@ -25,11 +25,11 @@ _MARGIN = 4  # pixels around a caption
 
 @dataclass(frozen=True)
 class Scene:
-    """One episode on film."""
+    """How an episode on film ended."""
 
-    pictures: list[Array]  # uint8 [height, width, 3]; the first and the last moment are among them
     num_steps: int
     success: bool
+    last_picture: Array  # uint8 [height, width, 3]
 
 
 def open_face(experiment: Experiment, width: int, height: int) -> gymnasium.Env[Any, Any]:
@@ -49,25 +49,30 @@ def film_episode(
     learner_state: Any,
     rng: np.random.Generator,
     every: int,
+    show: Callable[[Any], object],
     deterministic: bool = False,
     after_step: Callable[[], object] = lambda: None,
 ) -> Scene:
-    """One episode in a target context, a picture after `every` so many steps and at the end."""
+    """One episode in a target context, with a picture at its start and after `every` so many steps.
+
+    The last picture is not shown but returned: only then is it known how the episode ended.
+    """
     problem = experiment.resolve_problem()
     context = problem.contexts.sample_target(rng, 1)[0]
     seed = int(rng.integers(2**31))
     policy = choose_policy(experiment, learner_state, rng, context, deterministic)
     observation, _ = face.reset(seed=seed, options={"context": context})
-    pictures: list[Any] = [face.render()]
+    show(face.render())
     num_steps, over, success = 0, False, False
     while not over:
         action = np.clip(policy(observation), problem.spec.action_low, problem.spec.action_high)
         observation, _, terminated, truncated, info = face.step(action)
         num_steps, over, success = num_steps + 1, terminated or truncated, info["success"]
-        if over or num_steps % every == 0:
-            pictures.append(face.render())
+        if not over and num_steps % every == 0:
+            show(face.render())
         after_step()
-    return Scene(pictures, num_steps, success)
+    last_picture: Any = face.render()
+    return Scene(num_steps, success, last_picture)
 
 
 def choose_policy(
