@@ -6,8 +6,8 @@ python benchmarks/vector_environments.py --robot arm --num 50
 Both sides are measured in turns, and the best of several rounds counts: other programs can only
 make a round slower. On a machine that never rests, `--clock cpu` counts processor time instead;
 with several threads it cannot see that one of them waits. Episodes that end are reset, as in
-training; the bare side simulates the very same states and controls again, and neither observes nor
-rewards.
+training; the bare side simulates the very same states and controls again, in chunks as MuJoCo
+chooses them by itself, and neither observes nor rewards.
 """
 
 from __future__ import annotations

@@ -119,14 +119,20 @@ class ContextSpace:
         """Number of components."""
         return len(self.names)
 
+    @cached_property
+    def box(self) -> Array:
+        """Lower and upper bounds, [2, C]."""
+        return np.array([self.lower, self.upper], np.float64)
+
     def clip(self, contexts: ArrayLike) -> Array:
         """Move every component that left the box to the nearest bound."""
-        return np.clip(np.asarray(contexts, np.float64), self.lower, self.upper)
+        return np.clip(np.asarray(contexts, np.float64), *self.box)
 
     def contains(self, contexts: ArrayLike) -> Array:
         """Whether each context lies in the box (bounds included)."""
+        lower, upper = self.box
         array = np.asarray(contexts, np.float64)
-        return np.all((array >= self.lower) & (array <= self.upper), axis=-1)
+        return np.all((array >= lower) & (array <= upper), axis=-1)
 
     def sample_target(self, rng: np.random.Generator, num: int) -> Array:
         """Draw contexts that matter, clipped to the box (no rejection)."""

@@ -22,8 +22,7 @@ NUM_JOINTS = 7
 CONTROLLED = np.array([1, 3, 4, 5, 6])  # the other two are held where they start
 START = np.array([0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0])
 START_NOISE = 0.05  # rad and rad/s
-THROWN_FROM_Y = -0.75, -0.65
-THROWN_FROM_Z = 0.8, 1.8
+THROWN_FROM = np.array([[-0.75, 0.8], [-0.65, 1.8]])  # y, z: lowest, highest
 OBSERVATION_BOUND = 10.0
 
 SURVIVAL_REWARD = 0.275
@@ -126,11 +125,9 @@ def _throw(contexts: Array, uniform: Array, start: Array, velocity: Array) -> No
     """Write where balls start, so that they will pass the points which the contexts describe."""
     distance = contexts[:, 2]
     start[:, 0] = distance
-    start[:, 1] = THROWN_FROM_Y[0] + (THROWN_FROM_Y[1] - THROWN_FROM_Y[0]) * uniform[:, 0]
-    start[:, 2] = THROWN_FROM_Z[0] + (THROWN_FROM_Z[1] - THROWN_FROM_Z[0]) * uniform[:, 1]
+    start[:, 1:] = THROWN_FROM[0] + (THROWN_FROM[1] - THROWN_FROM[0]) * uniform
     duration = 0.5 + 0.05 * distance
-    goal_y, goal_z = passing_points(contexts).T
     velocity[:, 0] = -distance
-    velocity[:, 1] = goal_y - start[:, 1]
-    velocity[:, 2] = goal_z - start[:, 2] + 0.5 * GRAVITY * duration**2
+    velocity[:, 1:] = passing_points(contexts) - start[:, 1:]
+    velocity[:, 2] += 0.5 * GRAVITY * duration**2
     velocity /= duration[:, None]

@@ -10,6 +10,7 @@ from mujoco.rollout import Rollout
 
 from selfpaced.records import Array
 
+CHUNKS_PER_THREAD = 2  # handed out at a time; MuJoCo's ten cost up to 20 % more time
 CLOCK_START = 1.0  # seconds; MuJoCo restarts an unstable simulation at zero, and so gives it away
 
 
@@ -111,6 +112,7 @@ class Simulations:
             "state": after,
             "sensordata": sensors,
             "skip_checks": True,
+            "chunk_size": -(-len(before) // (CHUNKS_PER_THREAD * len(self._data))),
         }
         models = self._models[: len(before)]
         self._pool.rollout(models, self._data, before, controls, **arguments)

@@ -247,8 +247,9 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         names = f" ({', '.join(self.contexts.names)})"
         array = check_numbers("contexts", given, (self.num_envs, self.contexts.size), names)
         chosen = array[rows]
-        for context in chosen[~self.contexts.contains(chosen)][:1]:
-            self.contexts.check(context)  # says what is wrong
+        inside = self.contexts.contains(chosen)
+        if not inside.all():
+            self.contexts.check(chosen[~inside][0])  # says what is wrong
         return chosen
 
     def _check_actions(self, actions: ArrayLike) -> Array:
