@@ -1,8 +1,20 @@
+import ast
+import inspect
+from itertools import pairwise
+
 import pytest
 
 from selfpaced import PPO, SPDL, Random, __version__
 from selfpaced.cli import main
-from selfpaced.commands import parse_train
+from selfpaced.compare_command import CompareOptions
+from selfpaced.environments.ant_gate import AntGate
+from selfpaced.environments.ball_catching import BallCatching
+from selfpaced.learners import LEARNERS
+from selfpaced.reproduce_command import ReproduceOptions
+from selfpaced.search_command import SearchOptions
+from selfpaced.teachers import TEACHERS
+from selfpaced.train_command import TrainOptions, parse_train
+from selfpaced.watch_command import WatchOptions
 
 
 def failure(capsys, *arguments):
@@ -96,3 +108,31 @@ def test_the_version_is_told(capsys):
 def test_a_mistake_gets_a_message_and_no_traceback(capsys, arguments, message):
     error = failure(capsys, *arguments)
     assert message in error.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [*TEACHERS.values(), *LEARNERS.values(), BallCatching, AntGate, TrainOptions, CompareOptions,
+     SearchOptions, ReproduceOptions, WatchOptions],
+)  # fmt: skip
+def test_every_flag_is_explained_by_the_help(kind):
+    [definition] = ast.parse(inspect.getsource(kind)).body
+    for statement, following in pairwise(definition.body):
+        if isinstance(statement, ast.AnnAssign):
+            explanation = getattr(getattr(following, "value", None), "value", None)
+            assert isinstance(explanation, str), statement.target.id
+            assert len(explanation) > 3
+
+
+@pytest.mark.parametrize(
+    ("teacher", "learner", "explanation"),
+    [
+        ("goal-gan", "ppo", "initial distribution (D2)"),
+        ("default", "sac", "slow copy of the value"),
+    ],
+)
+def test_the_explanations_are_shown(capsys, teacher, learner, explanation):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "ball-catching", "--teacher", teacher, "--learner", learner, "--help"])
+    assert stop.value.code == 0
+    assert explanation in " ".join(capsys.readouterr().out.replace("│", " ").split())

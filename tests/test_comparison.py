@@ -311,7 +311,7 @@ def read_table(out):
 def test_the_command_runs_the_cells_and_writes_what_came_of_them(tmp_path, trainer, capsys):
     compare_command(arguments(tmp_path / "out", "--threshold", "5"))
     shown = capsys.readouterr().out
-    assert "cell 3 of 3 random-ppo: starting" in shown
+    assert "cell 3 of 3 point-mass-2d, random-ppo: starting" in shown
     assert "9.20 ± 0.05" in shown
     rows = read_table(tmp_path / "out")
     assert [row["teacher"] for row in rows] == ["spdl", "default", "random"]
@@ -326,7 +326,7 @@ def test_the_command_runs_the_cells_and_writes_what_came_of_them(tmp_path, train
         "probability_of_improvement.png",
     }
     compare_command(arguments(tmp_path / "out"))
-    assert "cell 1 of 3 spdl-ppo: finished before" in capsys.readouterr().out
+    assert "cell 1 of 3 point-mass-2d, spdl-ppo: finished before" in capsys.readouterr().out
     assert len(trainer.calls) == 3
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from selfpaced import RunFolder, neurips2020
+from selfpaced import PPO, Default, RunFolder, neurips2020
 from selfpaced.cli import main
-from selfpaced.commands import COMMANDS, parse_train
+from selfpaced.commands import COMMANDS
 from selfpaced.learners import LEARNERS
 from selfpaced.storage import write_json
 from selfpaced.teachers import TEACHERS
+from selfpaced.train_command import parse_train
+from selfpaced.training.iteration import Training
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -81,6 +83,22 @@ def test_commands_on_the_pages_exist(code, mine):
 def test_links_on_the_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_the_environment_of_the_docs_can_be_learned():
+    page = (ROOT / "docs/add-your-own.md").read_text()
+    code = next(
+        code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "ROLLING" in code
+    )
+    space: dict = {"__name__": "rolling"}
+    exec(code, space)
+    settings = {"seeds": (1,), "steps_per_iteration": 500}
+    training = Training(space["ROLLING"], Default(), PPO(learning_rate=3e-3), **settings)
+    state = training.init()
+    before = training.evaluate(state, 0, 20).discounted_return.mean()
+    for iteration in range(8):
+        state, _ = training.iterate(state, iteration)
+    assert training.evaluate(state, 8, 20).discounted_return.mean() > 2 * before
 
 
 def test_the_example_teacher_of_the_docs_keeps_the_contract():

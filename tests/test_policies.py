@@ -48,7 +48,7 @@ def test_past_steps_are_not_kept(folder):
 
 
 def test_mistakes_are_named(folder):
-    with pytest.raises(SelfpacedError, match="has no seed 7; it has 3, 4"):
+    with pytest.raises(SelfpacedError, match="has the seeds 3, 4, got 7"):
         load_policy(folder, seed=7)
     with pytest.raises(SelfpacedError, match="an observation wants 7 numbers"):
         load_policy(folder)(np.zeros(4))

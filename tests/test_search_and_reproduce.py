@@ -9,12 +9,12 @@ import pytest
 
 from selfpaced import SelfpacedError, comparison, neurips2020
 from selfpaced.cli import main
-from selfpaced.commands import parse_train
 from selfpaced.compare_command import CompareOptions
 from selfpaced.comparison import Cell, Outcome
 from selfpaced.paper import GRIDS, RESULTS, TABLE_1, grid_of
 from selfpaced.reproduce_command import ReproduceOptions, _against, plan_result
 from selfpaced.search_command import SearchOptions, _write, plan_search, rank
+from selfpaced.train_command import parse_train
 
 
 def outcome(cell: Cell, level: float) -> Outcome:

@@ -14,9 +14,11 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from selfpaced.comparison import Cell, State, plan_cells, read_outcomes, run_cells, split_names
-from selfpaced.presets import NUM_SEEDS, require_use
-from selfpaced.progress import Progress
+from selfpaced.comparison import Cell, plan_cells, read_outcomes, run_cells, split_names
+from selfpaced.experiment import seeds_from
+from selfpaced.preset_files import require_use
+from selfpaced.presets import NUM_SEEDS
+from selfpaced.progress import Progress, announcer
 from selfpaced.reports.comparison import (
     Row,
     compare_pairs,
@@ -34,27 +36,21 @@ from selfpaced.running import InterruptedRunError
 from selfpaced.settings import SelfpacedError, require, require_positive
 from selfpaced.teachers import TEACHERS
 
-_STATES: dict[State, str] = {
-    "new": "starting",
-    "unfinished": "going on where it stopped",
-    "finished": "finished before",
-}
-
 
 @dataclass(frozen=True)
 class CompareOptions:
     """Every teacher with every learner, each with the paper's settings; finished cells are kept."""
 
     problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
-    """what to learn (see `selfpaced list`)"""
+    """what to learn (see `selfpaced list`), or your own as module:PROBLEM"""
     teachers: str = ",".join(name for name in TEACHERS if name != "sprl")
-    """who chooses the contexts, names with commas between them"""
+    """who chooses the contexts, names (or module:Class) with commas between them"""
     learners: str = "ppo"
-    """who improves the policy, names with commas between them"""
+    """who improves the policy, names (or module:Class) with commas between them"""
     seeds: int = NUM_SEEDS
-    """how many runs of each"""
+    """how many seeds of each"""
     first_seed: int = 1
-    """the runs have this seed and the following ones"""
+    """the first seed; the others follow"""
     iterations: int | None = None
     """how long to train; None: as in the paper"""
     workers: int | None = None
@@ -81,7 +77,7 @@ class CompareOptions:
 
     def cells(self) -> list[Cell]:
         """What is to be run."""
-        seeds = tuple(range(self.first_seed, self.first_seed + self.seeds))
+        seeds = seeds_from(self.first_seed, self.seeds)
         teachers, learners = split_names(self.teachers), split_names(self.learners)
         cells = plan_cells(
             self.problem, teachers, learners, seeds, self.folder, self.iterations, self.preset
@@ -112,12 +108,8 @@ def compare_command(arguments: list[str]) -> None:
     )
     cells, console = options.cells(), Console(emoji=False)
 
-    def announce(place: int, cell: Cell, state: State) -> None:
-        text = f"[bold]cell {place} of {len(cells)}[/] {cell.path.name}: {_STATES[state]}"
-        console.print(text, highlight=False)
-
     try:
-        run_cells(cells, options.workers, Progress(console), announce)
+        run_cells(cells, options.workers, Progress(console), announcer(console, len(cells)))
     except (InterruptedRunError, SelfpacedError):
         with suppress(SelfpacedError):  # what stopped us is more important
             _report(options, cells)

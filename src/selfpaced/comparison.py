@@ -17,7 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from selfpaced.experiment import Experiment
-from selfpaced.presets import neurips2020, with_preset_files
+from selfpaced.preset_files import with_preset_files
+from selfpaced.presets import neurips2020
 from selfpaced.records import Array
 from selfpaced.run_folder import RunFolder, folder_name
 from selfpaced.running import InterruptedRunError, resume, run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from selfpaced.training.sprl import EpisodicTraining
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that decides the outcome; two equal experiments have equal results."""
+    """Everything that decides the outcome, but for how seeds are split among processes."""
 
     problem: str  # a name, or anybody's as `package.module:PROBLEM`
     teacher: Teacher | SPRL
@@ -73,7 +73,7 @@ class Experiment:
             f"({self.num_environments}), got {self.steps_per_iteration}",
         )
 
-        require_choice("initial_policy", self.initial_policy, ("random", "hold"))
+        require_choice("initial_policy", self.initial_policy, get_args(InitialPolicy))
         require(
             self.is_hosted or self.initial_policy == "random",
             f"holding still is for robots; initial_policy must be random with {self.problem}",
@@ -166,6 +166,11 @@ class Experiment:
             return cls(**settings)
         except (KeyError, TypeError) as error:
             raise SelfpacedError(f"this does not describe an experiment: {error}") from error
+
+
+def seeds_from(first: int, num: int) -> tuple[int, ...]:
+    """So many seeds in a row."""
+    return tuple(range(first, first + num))
 
 
 _METHODS = {

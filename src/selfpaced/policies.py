@@ -29,12 +29,7 @@ def load_policy(
     experiment = run.experiment()
     spec, learner = experiment.resolve_problem().spec, experiment.learner
     seed = experiment.seeds[0] if seed is None else seed
-    require(
-        seed in experiment.seeds,
-        f"{folder} has no seed {seed}; it has {', '.join(map(str, experiment.seeds))}",
-    )
-    place = experiment.seeds.index(seed)
-    state = jax.tree.map(lambda array: np.asarray(array[place]), run.learner_states())
+    state = final_learner(run, seed)
     rng = np.random.default_rng(seed)
 
     def act(observation: ArrayLike) -> Array:
@@ -50,6 +45,15 @@ def load_policy(
         return np.clip(action, spec.action_low, spec.action_high).astype(np.float32)
 
     return act
+
+
+def final_learner(run: RunFolder, seed: int) -> Any:
+    """The state of one seed's learner, as arrays on the host."""
+    seeds = run.experiment().seeds
+    known = ", ".join(map(str, seeds))
+    require(seed in seeds, f"{run.path} has the seeds {known}, got {seed}")
+    place = seeds.index(seed)
+    return jax.tree.map(lambda array: np.asarray(array[place]), run.learner_states())
 
 
 @partial(jax.jit, static_argnums=0)

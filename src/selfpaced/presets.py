@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from selfpaced.experiment import Experiment, default_settings, find_class
 from selfpaced.learners import LEARNERS, PPO, SAC, TRPO
 from selfpaced.problems import find_problem
-from selfpaced.settings import SelfpacedError, require
-from selfpaced.storage import read_json
+from selfpaced.settings import require
 from selfpaced.teachers import ALPGMM, SPDL, SPRL, TEACHERS, GoalGAN
 
 NUM_SEEDS = 20  # of every experiment in the paper
@@ -167,44 +163,6 @@ def neurips2020(
 def default_learner(teacher: str) -> str:
     """PPO; but SPRL is its own learner."""
     return "episodic" if teacher == "sprl" else "ppo"
-
-
-def _read_preset(path: Path) -> Experiment:
-    require(path.is_file(), f"there is no preset file {path}; `selfpaced search` writes such files")
-    plain = read_json(path)
-    require(
-        isinstance(plain, dict) and "teacher" in plain,
-        f"{path} is no preset, as `selfpaced search` writes them",
-    )
-    try:
-        return Experiment.from_dict(plain)
-    except SelfpacedError as error:
-        raise SelfpacedError(f"{path}: {error}") from error
-
-
-def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:
-    """The experiment with the settings of the preset files that are meant for it.
-
-    `selfpaced search` writes such files; each is for one problem, teacher and learner.
-    """
-    for path in paths:
-        preset = _read_preset(path)
-        if _kind(preset) == _kind(experiment):
-            experiment = replace(experiment, teacher=preset.teacher, learner=preset.learner)
-    return experiment
-
-
-def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
-    """A preset file that fits no experiment is a mistake."""
-    preset = _read_preset(path)
-    require(
-        any(_kind(preset) == _kind(experiment) for experiment in experiments),
-        f"{path} is a preset for {' + '.join(_kind(preset))}, which is not what is to be run",
-    )
-
-
-def _kind(experiment: Experiment) -> tuple[str, str, str]:
-    return experiment.problem, experiment.teacher_name, experiment.learner_name
 
 
 def _split_variant(problem: str, teacher: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
-from selfpaced.environments.base import Spec
+from selfpaced.environments.base import Environment, Spec
+from selfpaced.environments.host import HostEnvironment
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.importing import import_object
 from selfpaced.settings import require, require_choice
@@ -31,6 +33,7 @@ class Problem:
             0.0 < self.discount <= 1.0,
             f"discount must lie in (0, 1], got {self.discount}",
         )
+        self._check_environment()
         known = getattr(self.environment, "contexts", None)
         if isinstance(known, ContextSpace):
             self._check_contexts(known)
@@ -46,6 +49,23 @@ class Problem:
             self.discount,
         )
 
+    def _check_environment(self) -> None:
+        """What is not complete would be taken for something else, and fail somewhere else."""
+        environment = self.environment
+        kind = HostEnvironment if hasattr(environment, "make") else Environment
+        wanted = [name for name in dir(kind) if not name.startswith("_")]
+        lacking = [name for name in wanted if getattr_static(environment, name, None) is None]
+        require(
+            not lacking,
+            f"{type(environment).__name__}, the environment of {self.name!r}, lacks "
+            f"{', '.join(lacking)}: see docs/add-your-own.md",
+        )
+        require(
+            kind is HostEnvironment or _is_hashable(environment),
+            f"{type(environment).__name__}, the environment of {self.name!r}, must be hashable: "
+            "make it a frozen dataclass with numbers, strings and tuples",
+        )
+
     def _check_contexts(self, known: ContextSpace) -> None:
         """A simulator of ours would refuse other contexts, as late as a teacher comes to them."""
         corners = np.array([self.contexts.lower, self.contexts.upper])
@@ -56,6 +76,14 @@ class Problem:
             f"{', '.join(self.contexts.names)} from {self.contexts.lower} to "
             f"{self.contexts.upper}",
         )
+
+
+def _is_hashable(settings: Any) -> bool:
+    try:
+        hash(settings)
+    except TypeError:
+        return False
+    return True
 
 
 # Table 5 of the paper; the bounds are those of Appendix C.1.

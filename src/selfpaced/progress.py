@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,17 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from selfpaced.comparison import Cell, State
 from selfpaced.experiment import Experiment
 from selfpaced.problems import find_problem
 from selfpaced.statistics import count_seeds
 
 _SECONDS_BETWEEN_LINES = 10.0
+_STATES: dict[State, str] = {
+    "new": "starting",
+    "unfinished": "going on where it stopped",
+    "finished": "finished before",
+}
 
 
 class Progress:
@@ -166,3 +173,14 @@ class Progress:
             outer.add_row("[dim]starting and compiling …[/]")
         outer.add_row(table)
         return Panel(outer, title=self._title(), border_style="blue")
+
+
+def announcer(console: Console, num_cells: int) -> Callable[[int, Cell, State], None]:
+    """What says which of several experiments comes next."""
+
+    def announce(place: int, cell: Cell, state: State) -> None:
+        name = f"{cell.experiment.problem}, {cell.path.name}"
+        text = f"[bold]cell {place} of {num_cells}[/] {name}: {_STATES[state]}"
+        console.print(text, highlight=False, soft_wrap=True)
+
+    return announce

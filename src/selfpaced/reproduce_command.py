@@ -15,15 +15,15 @@ from rich.markdown import Markdown
 from selfpaced.comparison import (
     Cell,
     Outcome,
-    State,
     plan_cells,
     read_outcomes,
     run_cells,
     split_names,
 )
+from selfpaced.experiment import seeds_from
 from selfpaced.paper import RESULTS, TABLE_1, Result
 from selfpaced.presets import NUM_SEEDS
-from selfpaced.progress import Progress
+from selfpaced.progress import Progress, announcer
 from selfpaced.reports import draw_run, draw_together
 from selfpaced.settings import require_choice, require_positive
 from selfpaced.statistics import mean_and_standard_error, plus_minus, t_test
@@ -39,9 +39,9 @@ class ReproduceOptions:
     teachers: str | None = None
     """only these, with commas; None: all that the paper shows"""
     seeds: int = NUM_SEEDS
-    """how many runs of each experiment; the paper has 20"""
+    """how many seeds of each experiment; the paper has 20"""
     first_seed: int = 1
-    """the runs have this seed and the following ones"""
+    """the first seed; the others follow"""
     workers: int | None = None
     """processes; None: one per core"""
     out: Path = Path("runs/reproduce")
@@ -68,12 +68,7 @@ def reproduce_command(arguments: list[str]) -> None:
     require_choice("result", options.result, RESULTS)
     result = RESULTS[options.result]
     cells = plan_result(result, options)
-
-    def announce(place: int, cell: Cell, state: State) -> None:
-        name = f"{cell.experiment.problem}: {cell.path.name}"
-        console.print(f"[bold]{place} of {len(cells)}[/] {name}: {state}")
-
-    run_cells(cells, options.workers, Progress(console), announce)
+    run_cells(cells, options.workers, Progress(console), announcer(console, len(cells)))
     text, pictures = report(options.result, result, read_outcomes(cells), options.out)
     console.print(Markdown(text))
     print("pictures: " + ", ".join(map(str, pictures)))  # paths as they are
@@ -81,7 +76,7 @@ def reproduce_command(arguments: list[str]) -> None:
 
 def plan_result(result: Result, options: ReproduceOptions) -> list[Cell]:
     """The experiments of a result, every problem in a folder of its own."""
-    seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
+    seeds = seeds_from(options.first_seed, options.seeds)
     teachers = result.teachers
     if options.teachers is not None:
         teachers = tuple(split_names(options.teachers.replace("-star", "*")))

@@ -273,7 +273,8 @@ class RunFolder:
         template = experiment.training(experiment.seeds).init_learners()
         path = self.path / "policies.safetensors"
         arrays, _ = read_arrays(path)
-        empty = {n: leaf for n, leaf in name_leaves("learner", template).items() if _REPLAY in n}
+        leaves = name_leaves("learner", template)
+        empty = {name: leaf for name, leaf in leaves.items() if name.startswith(_REPLAY)}
         try:
             return restore_leaves("learner", template, empty | arrays)
         except SelfpacedError as error:

@@ -13,11 +13,11 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from selfpaced.comparison import Cell, Outcome, State, read_outcomes, run_cells
-from selfpaced.experiment import Experiment
+from selfpaced.comparison import Cell, Outcome, read_outcomes, run_cells
+from selfpaced.experiment import Experiment, seeds_from
 from selfpaced.paper import GRIDS, grid_of
 from selfpaced.presets import neurips2020
-from selfpaced.progress import Progress
+from selfpaced.progress import Progress, announcer
 from selfpaced.run_folder import folder_name
 from selfpaced.settings import require_choice, require_positive
 from selfpaced.statistics import area_under_curve, mean_and_standard_error, plus_minus
@@ -29,13 +29,13 @@ class SearchOptions:
     """Every combination of the paper's grid; finished ones are kept, the search can go on later."""
 
     problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
-    """what to learn (see `selfpaced list`)"""
+    """what to learn (see `selfpaced list`), or your own as module:PROBLEM"""
     teacher: str = "alp-gmm"
     """whose settings to search"""
     learner: str = "ppo"
     """who improves the policy"""
     seeds: int = 5
-    """how many runs of each combination"""
+    """how many seeds of each combination"""
     first_seed: int = 1001
     """not among the seeds that results are reported for"""
     iterations: int | None = None
@@ -58,7 +58,7 @@ class SearchOptions:
 
     def experiment(self) -> Experiment:
         """The paper's experiment, from which every combination deviates."""
-        seeds = tuple(range(self.first_seed, self.first_seed + self.seeds))
+        seeds = seeds_from(self.first_seed, self.seeds)
         preset = neurips2020(self.problem, self.teacher, self.learner, seeds)
         iterations = self.iterations or preset.iterations
         return dataclasses.replace(preset, iterations=iterations)
@@ -70,13 +70,7 @@ def search_command(arguments: list[str]) -> None:
         SearchOptions, args=arguments, prog="selfpaced search", description=search_command.__doc__
     )
     cells, console = plan_search(options), Console(emoji=False)
-
-    def announce(place: int, cell: Cell, state: State) -> None:
-        console.print(
-            f"[bold]{place} of {len(cells)}[/] {cell.path.name}: {state}", highlight=False
-        )
-
-    run_cells(cells, options.workers, Progress(console), announce)
+    run_cells(cells, options.workers, Progress(console), announcer(console, len(cells)))
     ranked = rank(read_outcomes(cells))
     _write(options, ranked)
     _show(console, options, ranked)

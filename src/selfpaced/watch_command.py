@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, Any
 
-import jax
-import numpy as np
 import tyro
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -20,6 +18,7 @@ from rich.progress import Progress, TaskID
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.environments.point_mass_picture import SIZE
 from selfpaced.experiment import Experiment
+from selfpaced.policies import final_learner
 from selfpaced.reports.films import Reel, require_format, require_room, write_film
 from selfpaced.reports.frames import film_episode, finish_picture, open_face
 from selfpaced.run_folder import RunFolder
@@ -44,7 +43,7 @@ class WatchOptions:
     seed: int | None = None
     """whose policy; None: that of the first seed"""
     episodes: int | None = None
-    """how many, each in a new target context; None: a few, up to about forty seconds"""
+    """how many, each in a new target context; None: what fits into 20 s, from 1 to 5"""
     deterministic: bool = False
     """act without randomness"""
     out: Path | None = None
@@ -82,9 +81,7 @@ def watch(options: WatchOptions, console: Console) -> Path:
     size = choose_size(experiment, options.width, options.height)
     require_format(out, options.fps, size)
     seed = experiment.seeds[0] if options.seed is None else options.seed
-    known = ", ".join(map(str, experiment.seeds))
-    require(seed in experiment.seeds, f"{folder.path} has the seeds {known}, got {seed}")
-    state = _final_policy(folder, experiment.seeds.index(seed))
+    state = final_learner(folder, seed)
     require_room(out)
     with closing(open_face(experiment, *size)) as face, TemporaryFile(dir=out.parent) as file:
         reel = Reel(file)
@@ -148,10 +145,6 @@ def choose_size(experiment: Experiment, width: int | None, height: int | None) -
 
 def _time_limit(experiment: Experiment) -> int:
     return experiment.resolve_problem().environment.max_episode_steps
-
-
-def _final_policy(folder: RunFolder, index: int) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf[index]), folder.learner_states())
 
 
 @contextmanager

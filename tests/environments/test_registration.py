@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from importlib.util import find_spec
 
 import gymnasium
 import pytest
 
-from selfpaced.environments import registration
 from selfpaced.environments.registration import GYMNASIUM_IDS, register_environments
 from selfpaced.problems import PROBLEMS
 
@@ -33,8 +30,3 @@ def test_registering_again_changes_nothing_and_warns_of_nothing():
         warnings.simplefilter("error")
         register_environments()
     assert all(gymnasium.spec(name) is spec for name, spec in before.items())
-
-
-def test_the_module_itself_does_not_wait_for_jax():
-    program = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('jax' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program, registration.__file__], check=True)

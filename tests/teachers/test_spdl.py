@@ -6,6 +6,7 @@ import pytest
 
 from selfpaced import SPDL, ContextSpace, Episodes, Gaussian, SelfpacedError
 from selfpaced.problems import POINT_MASS_2D, POINT_MASS_3D
+from selfpaced.teachers.base import update_block
 
 RNG = np.random.default_rng(0)
 TEACHER = SPDL(zeta=1.4, alpha_offset=3, update_offset=2, std_lower_bound=(0.2, 0.1875, 0.1))
@@ -174,3 +175,18 @@ def test_values_that_are_not_numbers_are_refused_and_change_nothing():
     state = taught(TEACHER, 3)[0][-1]
     with pytest.raises(SelfpacedError, match="finite"):
         TEACHER.update(RNG, state, episodes_for(state, value=lambda c: np.full(len(c), np.nan)))
+
+
+class Stubborn(SPDL):
+    """Somebody's own update."""
+
+    def update(self, rng, state, episodes):
+        return state, {"teacher/mine": 1.0}
+
+
+def test_the_update_of_a_derived_teacher_is_called():
+    rngs = [np.random.default_rng(seed) for seed in (1, 2)]
+    teacher = Stubborn()
+    states = [teacher.init(rng, POINT_MASS_3D.contexts) for rng in rngs]
+    updated = update_block(teacher, rngs, states, [None, None])
+    assert [metrics for _, metrics in updated] == [{"teacher/mine": 1.0}] * 2

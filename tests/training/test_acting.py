@@ -47,6 +47,22 @@ def test_on_policy_learners_leave_jax_out(learner):
     assert act_block._cache_size() == before
 
 
+class Timid(PPO):
+    """Somebody's own way to act, for JAX only."""
+
+    def act(self, noise, state, observation):
+        assert noise.shape == (2,)  # one action at a time, as JAX vectorises it
+        return 0.5 * jax.numpy.tanh(super().act(noise, state, observation))
+
+
+def test_a_derived_learner_acts_its_own_way():
+    learner = Timid(hidden=(8,))
+    state, (noise, observation) = states_of(learner), inputs()
+    action = BlockPolicy(learner, state, trains=True)(noise, observation)
+    np.testing.assert_array_equal(action, act_block(learner, True, state, noise, observation))
+    assert np.abs(action).max() <= 0.5
+
+
 def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
     learner = PPO(hidden=(8,))
     state, (noise, observation) = states_of(learner), inputs()

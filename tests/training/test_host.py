@@ -18,9 +18,9 @@ from tests.probes import DISCOUNT, HostProbe, Probe, ProbeWorlds, probe_problem,
 SMALL = PPO(hidden=(8,), num_minibatches=4)
 
 
-def probe_training(seeds=(1, 2), num_actors=4, learner=SMALL, steps=64, **probe):
+def probe_training(seeds=(1, 2), num_environments=4, learner=SMALL, steps=64, **probe):
     problem = probe_problem(HostProbe(**({"length": 3, "noise": 0.1} | probe)))
-    return HostTraining(problem, Random(), learner, seeds, steps, num_actors)
+    return HostTraining(problem, Random(), learner, seeds, steps, num_environments)
 
 
 def test_the_contexts_seen_are_exactly_those_issued_and_in_order():
@@ -69,8 +69,8 @@ def test_time_outs_are_told_from_ends(ends_by, time_out):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        ({"steps": 66}, "multiple of num_actors"),
-        ({"num_actors": 0}, "num_actors"),
+        ({"steps": 66}, "multiple of num_environments"),
+        ({"num_environments": 0}, "num_environments"),
     ],
 )
 def test_a_budget_that_cannot_be_divided_is_refused(mistake, message):
@@ -134,7 +134,9 @@ def test_the_value_of_a_known_problem_is_learned():
 
 def test_sac_learns_after_every_step():
     learner = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
-    training = probe_training(learner=learner, num_actors=1, length=1, reward="action", noise=0.0)
+    training = probe_training(
+        learner=learner, num_environments=1, length=1, reward="action", noise=0.0
+    )
     before = training.evaluate(training.init(), 0, 50).discounted_return[:, 1].mean()
     state, _ = train(training, 40)
     after = training.evaluate(state, 40, 50).discounted_return[:, 1].mean()

@@ -10,9 +10,9 @@ LEARNER = PPO(hidden=(4,))
 CONTEXTS = jnp.linspace(-1.0, 1.0, 40)[:, None]
 
 
-def collected(problem, num_steps, actors=None, num_actors=1, contexts=CONTEXTS):
+def collected(problem, num_steps, actors=None, num_environments=1, contexts=CONTEXTS):
     state = LEARNER.init(jax.random.key(0), problem.spec)
-    actors = idle_actors(problem, num_actors) if actors is None else actors
+    actors = idle_actors(problem, num_environments) if actors is None else actors
     return run(problem, state, actors, contexts, num_steps)
 
 
@@ -31,13 +31,13 @@ def test_episodes_take_the_contexts_in_order_none_repeated_none_dropped():
 
 
 def test_several_actors_share_the_contexts_without_repeating_or_dropping_any():
-    _, _, ends = collected(probe_problem(Probe(length=2)), 10, num_actors=3)
+    _, _, ends = collected(probe_problem(Probe(length=2)), 10, num_environments=3)
     seen = np.asarray(ends.context)[np.asarray(ends.ended)]
     np.testing.assert_array_equal(seen, CONTEXTS[:15])
 
 
 def test_even_if_every_episode_lasts_one_step_the_contexts_do_not_run_out():
-    _, _, ends = collected(probe_problem(Probe(length=1)), 20, num_actors=2)
+    _, _, ends = collected(probe_problem(Probe(length=1)), 20, num_environments=2)
     seen = np.asarray(ends.context)[np.asarray(ends.ended)]
     np.testing.assert_array_equal(seen, CONTEXTS)
 

@@ -38,6 +38,7 @@ class Lever:
     observation_size = 2
     action_low = (-5.0,)
     action_high = (5.0,)
+    min_episode_steps = NUM_STEPS
     noise_size = 1
 
     def reset(self, key, context):

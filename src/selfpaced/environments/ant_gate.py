@@ -49,6 +49,7 @@ class AntGate:
     """The context is (gate position, gate width) along y, in metres."""
 
     max_episode_steps: int = 750
+    """the time limit; a step takes 0.05 s"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_episode_steps")

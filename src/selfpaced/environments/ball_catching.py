@@ -1,8 +1,8 @@
 """A robot arm that has to catch a ball with a small net (paper, Section 5.3 and Appendix C.3).
 
-The context is where the ball is going to pass, in polar coordinates about the shoulder, and how far
-away it is thrown; the policy does not see it. Deviations from the paper's text, D1 to D4 of them
-also in the experiments that its numbers come from:
+The context is where the ball is going to pass, in polar coordinates about a point below the
+shoulder, and how far away it is thrown; the policy does not see it. Deviations from the paper's
+text, D1 to D4 of them also in the experiments that its numbers come from:
 
 D1  an action is a desired joint *velocity*: the desired positions move by 0.01 times it per step,
 D2  the velocity of the ball in the catching reward has unit length,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s
 NORMALS = ("released", "axis")
-SHOULDER_HEIGHT = 0.75  # what angle and radius are measured from
+CONTEXT_HEIGHT = 0.75  # what angle and radius are measured from
 
 # Appendix C.3; the paper rounds the standard deviations.
 BALL_CATCHING_CONTEXTS = ContextSpace(
@@ -54,7 +54,7 @@ BALL_CATCHING_CONTEXTS = ContextSpace(
 def passing_points(contexts: Array) -> Array:
     """Where balls pass the catching plane x = 0: (y, z) [..., 2] for contexts [..., 3]."""
     angle, radius = contexts[..., 0], contexts[..., 1]
-    return np.stack([-radius * np.cos(angle), SHOULDER_HEIGHT + radius * np.sin(angle)], axis=-1)
+    return np.stack([-radius * np.cos(angle), CONTEXT_HEIGHT + radius * np.sin(angle)], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """The names under which `gymnasium.make` finds our problems.
 
 Gymnasium dropped its entry-point plugins in version 1.0, so somebody has to import us first:
-`import selfpaced`, or `gymnasium.make("selfpaced:selfpaced/PointMass3D-v0")`. Nothing here imports
-JAX; that waits until an environment is made.
+`import selfpaced`, or `gymnasium.make("selfpaced:selfpaced/PointMass3D-v0")`.
 """
 
 from __future__ import annotations
 
 import gymnasium
+
+from selfpaced.environments.host import HostEnvironment
+from selfpaced.problems import PROBLEMS
 
 GYMNASIUM_IDS = {
     "selfpaced/PointMass3D-v0": "point-mass-3d",
@@ -17,7 +19,6 @@ GYMNASIUM_IDS = {
 }
 _JAX_FACE = "selfpaced.environments.gymnasium_face:GymnasiumFace"
 _HOST_FACE = "selfpaced.environments.host_face:HostFace"
-_HOSTED = ("ball-catching", "ant-gate")
 
 
 def register_environments() -> None:
@@ -26,8 +27,6 @@ def register_environments() -> None:
         if name not in gymnasium.registry:
             # No max_episode_steps: our environments keep their own time limit, and Gymnasium's
             # wrapper would call a crash in the last step a time-out as well.
-            gymnasium.register(
-                id=name,
-                entry_point=_HOST_FACE if problem in _HOSTED else _JAX_FACE,
-                kwargs={"problem": problem},
-            )
+            is_hosted = isinstance(PROBLEMS[problem].environment, HostEnvironment)
+            face = _HOST_FACE if is_hosted else _JAX_FACE
+            gymnasium.register(id=name, entry_point=face, kwargs={"problem": problem})

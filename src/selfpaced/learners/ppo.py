@@ -7,7 +7,7 @@ the presets.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +81,7 @@ class PPO(OnPolicyLearner):
             f"gae_lambda must lie in [0, 1], got {self.gae_lambda} (the paper uses 0.99)",
         )
         require_not_negative(self, "value_coefficient", "entropy_coefficient")
-        require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
+        require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Orthogonal networks, a standard deviation of one in environment units."""

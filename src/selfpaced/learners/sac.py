@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -69,14 +69,22 @@ class Batch(NamedTuple):
 class SAC:
     """Off-policy; seeks reward and entropy, with a squashed Gaussian inside the box of actions."""
 
-    hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer, in every network
+    hidden: tuple[int, ...] = (64, 64)
+    """units of each tanh layer, in every network"""
     learning_rate: float = 3e-4
+    """of Adam, for all networks"""
     buffer_size: int = 50_000
-    learning_starts: int = 100  # steps of uniformly random actions before anything is learned
+    """how many of the latest steps are remembered"""
+    learning_starts: int = 100
+    """steps of uniformly random actions before anything is learned"""
     batch_size: int = 64
-    target_rate: float = 0.005  # tau: how fast the slow copy follows
-    target_entropy: float | None = None  # none: minus the number of action components
+    """steps per update"""
+    target_rate: float = 0.005
+    """tau: how fast the slow copy of the value network follows"""
+    target_entropy: float | None = None
+    """how random the policy is to be; None: minus the number of action components"""
     time_outs: TimeOuts = "terminal"
+    """a time-out ends everything (as in the paper), or the future is estimated"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -91,7 +99,7 @@ class SAC:
             0.0 < self.target_rate <= 1.0,
             f"target_rate must lie in (0, 1], got {self.target_rate} (the paper uses 0.005)",
         )
-        require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
+        require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     @property
     def steps_per_update(self) -> int:

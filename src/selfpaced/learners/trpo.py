@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -76,15 +76,24 @@ class _Attempt(NamedTuple):
 class TRPO(OnPolicyLearner):
     """Natural policy gradient with a bounded KL and a line search; the policy is that of PPO."""
 
-    hidden: tuple[int, ...] = (64, 64)  # units of each tanh layer; policy and value are separate
-    max_kl: float = 0.01  # largest KL between successive policies
+    hidden: tuple[int, ...] = (64, 64)
+    """units of each tanh layer; policy and value network are separate"""
+    max_kl: float = 0.01
+    """largest KL between successive policies"""
     gae_lambda: float = 0.98
-    cg_iterations: int = 10  # of the conjugate-gradient method
-    cg_damping: float = 0.01  # added to the diagonal of the Fisher matrix
+    """0: one-step advantages, 1: whole returns"""
+    cg_iterations: int = 10
+    """of the conjugate-gradient method"""
+    cg_damping: float = 0.01
+    """added to the diagonal of the Fisher matrix"""
     value_learning_rate: float = 3e-4
+    """of Adam, for the value network"""
     num_value_epochs: int = 3
-    value_minibatch: int = 128  # samples; an incomplete last minibatch is dropped
+    """how often the value network sees every step"""
+    value_minibatch: int = 128
+    """steps in a minibatch of the value network; an incomplete last one is dropped"""
     time_outs: TimeOuts = "terminal"
+    """a time-out ends everything (as in the paper), or the future is estimated"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -95,7 +104,7 @@ class TRPO(OnPolicyLearner):
             0.0 <= self.gae_lambda <= 1.0,
             f"gae_lambda must lie in [0, 1], got {self.gae_lambda} (the paper uses 0.99)",
         )
-        require_choice("time_outs", self.time_outs, ("terminal", "bootstrap"))
+        require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Orthogonal networks, a standard deviation of one in environment units."""

@@ -62,7 +62,7 @@ def choose_moments(travel: Travel) -> list[int]:
 
 
 def outline_of(contexts: ContextSpace, num: int = 40) -> Array:
-    """The edge of the box of contexts in the plane [N, 2]: part of a ring about the shoulder."""
+    """The edge of the box of contexts in the plane [N, 2]: part of a ring."""
     (low, near, _), (high, far, _) = contexts.lower, contexts.upper
     angles = np.linspace(low, high, num)
     inner, outer = (np.stack([angles, np.full(num, radius)], axis=1) for radius in (near, far))

@@ -47,10 +47,14 @@ class ALPGMMState(NamedTuple):
 class ALPGMM:
     """Samples mixture components in proportion to their mean absolute learning progress."""
 
-    p_random: float = 0.1  # share of contexts that stay uniform
-    num_rollouts: int = 100  # n_ROLLOUT: episodes from one fit to the next
-    buffer_size: int = 500  # s_BUFFER: past contexts that ALP is measured against
-    max_components: int = 10  # mixtures with 2 components and more compete, up to this many
+    p_random: float = 0.1
+    """share of contexts that stay uniform"""
+    num_rollouts: int = 100
+    """n_ROLLOUT: episodes from one fit to the next"""
+    buffer_size: int = 500
+    """s_BUFFER: past contexts that learning progress is measured against"""
+    max_components: int = 10
+    """mixtures with 2 components and more compete, up to this many"""
 
     def __post_init__(self) -> None:
         require(

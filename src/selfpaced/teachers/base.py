@@ -8,7 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.overriding import defined_last
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.settings import require
 
 State = Any
 
@@ -36,6 +38,24 @@ class Teacher(Protocol):
         """What the user should know now, given how many updates are still to come."""
 
 
+def require_std_bound(
+    bound: tuple[float, ...] | None, contexts: ContextSpace | None = None
+) -> None:
+    """Smallest standard deviations, if there are any; one for each component of the contexts."""
+    if bound is None:
+        return
+    require(
+        all(std > 0 for std in bound),
+        f"std_lower_bound wants positive numbers, one per context component, got {bound}",
+    )
+    if contexts is not None:
+        names = ", ".join(contexts.names)
+        require(
+            len(bound) == contexts.size,
+            f"std_lower_bound wants a number for each of {names}, got {bound}",
+        )
+
+
 def update_block(
     teacher: Teacher,
     rngs: Sequence[np.random.Generator],
@@ -43,6 +63,6 @@ def update_block(
     episodes: Sequence[Episodes],
 ) -> list[tuple[State, Metrics]]:
     """Update the states of several seeds: all at once where the teacher can, else one by one."""
-    if hasattr(teacher, "update_block"):
-        return teacher.update_block(rngs, states, episodes)
+    if defined_last(type(teacher), "update_block", "update") == "update_block":
+        return teacher.update_block(rngs, states, episodes)  # type: ignore[attr-defined]
     return [teacher.update(*each) for each in zip(rngs, states, episodes, strict=True)]

@@ -57,20 +57,34 @@ class GoalGANState(NamedTuple):
 class GoalGAN:
     """Generates contexts of intermediate difficulty, and replays some that succeed."""
 
-    noise_level: float = 0.025  # delta_NOISE: standard deviation, as a share of the box
-    num_rollouts: int = 200  # n_ROLLOUT: labelled contexts from one training to the next
-    p_success: float = 0.1  # share of draws that replay a context from the success buffer
-    min_distance: float = 0.01  # in the success buffer, as a share of the diagonal of the box
-    num_iterations: int = 250  # of the networks, per training
-    pretrain: bool = True  # D2
+    noise_level: float = 0.025
+    """delta_NOISE: standard deviation of the noise on every context, as a share of the box"""
+    num_rollouts: int = 200
+    """n_ROLLOUT: labelled contexts from one training of the networks to the next"""
+    p_success: float = 0.1
+    """share of draws that replay a context from the success buffer"""
+    min_distance: float = 0.01
+    """between contexts in the success buffer, as a share of the diagonal of the box"""
+    num_iterations: int = 250
+    """of the optimiser, per training of the networks"""
+    pretrain: bool = True
+    """whether the generator first imitates the initial distribution (D2)"""
     num_pretraining_iterations: int = 500
+    """of the optimiser, for that"""
     num_pretraining_contexts: int = 1000
-    clip_pretraining: bool = True  # D2
-    clip_replay: bool = True  # D4
+    """drawn from the initial distribution, for that"""
+    clip_pretraining: bool = True
+    """whether these are clipped to the box (D2)"""
+    clip_replay: bool = True
+    """whether contexts that come back with noise are clipped to the box (D4)"""
     generator_sizes: tuple[int, ...] = (256, 256)
+    """units of each hidden layer of the generator"""
     discriminator_sizes: tuple[int, ...] = (128, 128)
+    """units of each hidden layer of the discriminator"""
     learning_rate: float = 1e-3
+    """of both networks"""
     batch_size: int = 64
+    """contexts per step of the optimiser"""
 
     def __post_init__(self) -> None:
         require_positive(self, "noise_level", "num_rollouts", "num_iterations")

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array, Episodes, Metrics, Scalar
-from selfpaced.settings import require, require_choice, require_not_negative, require_positive
+from selfpaced.settings import require_choice, require_not_negative, require_positive
+from selfpaced.teachers.base import require_std_bound
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
     Update,
@@ -28,6 +29,7 @@ from selfpaced.teachers.gaussian_step import (
     gaussian_steps,
     prepare,
 )
+from selfpaced.teachers.interior_point import Direction
 
 MAX_ALPHA = 1e5  # D4
 ARRIVED = 0.1  # KL to the target that counts as having arrived
@@ -65,7 +67,7 @@ class SPDL:
     """smallest standard deviation of each component while the target is far"""
     kl_threshold: float = 8000.0
     """the target is far while the KL to it is above this"""
-    constraint: Literal["old_new", "new_old"] = "old_new"
+    constraint: Direction = "old_new"
     """whether max_kl bounds KL(old, new) or KL(new, old)"""
     window: int | None = None
     """an update goes by this many latest episodes; None: by those of its iteration"""
@@ -75,23 +77,15 @@ class SPDL:
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
         require_not_negative(self, "zeta", "alpha_offset", "update_offset", "kl_threshold")
-        bound = self.std_lower_bound
-        require(
-            bound is None or all(std > 0 for std in bound),
-            f"std_lower_bound wants positive numbers, one per context component, got {bound}",
-        )
-        require_choice("constraint", self.constraint, ("old_new", "new_old"))
+        require_std_bound(self.std_lower_bound)
+        require_choice("constraint", self.constraint, get_args(Direction))
         require_positive(self, "window", none_allowed=True)
         require_choice("start", self.start, ("initial", "target"))
 
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
         start = getattr(contexts, self.start)
-        bound = self.std_lower_bound
-        require(
-            bound is None or len(bound) == contexts.size,
-            f"std_lower_bound wants a number for each of {', '.join(contexts.names)}, got {bound}",
-        )
+        require_std_bound(self.std_lower_bound, contexts)
         return SPDLState(
             mean=start.mean,
             cholesky=start.cholesky,

@@ -24,6 +24,7 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array, Metrics, Scalar
 from selfpaced.settings import require, require_not_negative, require_positive
+from selfpaced.teachers.base import require_std_bound
 from selfpaced.teachers.episodic_dual import (
     EpisodicDual,
     EpisodicWeights,
@@ -84,21 +85,13 @@ class SPRL:
             self.discount is None or 0.0 < self.discount <= 1.0,
             f"discount must lie in (0, 1], got {self.discount}",
         )
-        bound = self.std_lower_bound
-        require(
-            bound is None or all(std > 0 for std in bound),
-            f"std_lower_bound wants positive numbers, one per context component, got {bound}",
-        )
+        require_std_bound(self.std_lower_bound)
 
     def init(
         self, rng: np.random.Generator, contexts: ContextSpace, num_parameters: int
     ) -> SPRLState:
         """Start from the initial distribution, nothing remembered."""
-        bound = self.std_lower_bound
-        require(
-            bound is None or len(bound) == contexts.size,
-            f"std_lower_bound wants a number for each of {', '.join(contexts.names)}, got {bound}",
-        )
+        require_std_bound(self.std_lower_bound, contexts)
         num = self.num_rollouts * self.num_remembered
         return SPRLState(
             mean=contexts.initial.mean,

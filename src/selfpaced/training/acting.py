@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from selfpaced.learners.base import ActsInNumPy, Learner, policy_of
+from selfpaced.overriding import defined_last
 from selfpaced.records import Array
 
 
@@ -18,7 +19,8 @@ class BlockPolicy:
     def __init__(self, learner: Learner, learner_state: Any, trains: bool) -> None:
         self._learner, self._state, self._trains = learner, learner_state, trains
         self._host_states: list[Any] | None = None
-        if isinstance(learner, ActsInNumPy):
+        in_numpy = defined_last(type(learner), "host_state", "act") == "host_state"
+        if in_numpy and isinstance(learner, ActsInNumPy):
             state = learner.host_state(learner_state)
             num_seeds = len(jax.tree.leaves(state)[0])
             self._host_states = [_seed_of(state, seed) for seed in range(num_seeds)]

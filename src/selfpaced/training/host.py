@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,7 @@ class HostTraining(Training):
             isinstance(self.problem.environment, HostEnvironment),
             f"{self.problem.name} is simulated in JAX: train on it with Training",
         )
-        require_choice("initial_policy", self.initial_policy, ("random", "hold"))
+        require_choice("initial_policy", self.initial_policy, get_args(InitialPolicy))
 
     @property
     def environment(self) -> HostEnvironment:
@@ -54,14 +54,14 @@ class HostTraining(Training):
     @cached_property
     def worlds(self) -> Worlds:
         """The simulator that training runs on; a row per seed and actor."""
-        return Worlds(self.environment.make(len(self.seeds) * self.num_actors, num_cores()))
+        return Worlds(self.environment.make(len(self.seeds) * self.num_environments, num_cores()))
 
     def init(self) -> TrainingState:
         """The state before the first iteration."""
         learner = self.init_learners()
         if self.initial_policy == "hold":
             learner = hold_still(self.problem, self.learner, learner, self.seeds)
-        actors: Any = idle_actors(self.problem, len(self.seeds), self.num_actors, self.worlds)
+        actors: Any = idle_actors(self.problem, len(self.seeds), self.num_environments, self.worlds)
         return TrainingState(learner, actors, self.init_teachers())
 
     def learn(
@@ -69,10 +69,10 @@ class HostTraining(Training):
     ) -> tuple[TrainingState, Lesson]:
         """Roll out and improve the policy; the arrays of the given state are used up."""
         collector = self._collector(state.actors, contexts, iteration)
-        num_steps = self.steps_per_iteration // self.num_actors
+        num_steps = self.steps_per_iteration // self.num_environments
         per_update = self.learner.steps_per_update or num_steps
         num_updates = num_steps // per_update
-        shape = (num_updates, per_update, self.num_actors, self.problem.spec.action_size)
+        shape = (num_updates, per_update, self.num_environments, self.problem.spec.action_size)
         keys = keys_of_seeds(self.seeds, iteration, Purpose.TRAIN)
         noise, update_keys = _draw(shape, keys)
         noise = np.moveaxis(np.asarray(noise), 0, 2)  # [U, T, S, N, A]

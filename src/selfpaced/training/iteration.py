@@ -46,17 +46,17 @@ class Training:
     learner: Learner
     seeds: tuple[int, ...]
     steps_per_iteration: int
-    num_actors: int = 1  # environments per seed
+    num_environments: int = 1  # environments per seed
 
     def __post_init__(self) -> None:
-        require_positive(self, "steps_per_iteration", "num_actors")
+        require_positive(self, "steps_per_iteration", "num_environments")
         require(
-            self.steps_per_iteration % self.num_actors == 0,
-            f"steps_per_iteration must be a multiple of num_actors ({self.num_actors}), "
-            f"got {self.steps_per_iteration}",
+            self.steps_per_iteration % self.num_environments == 0,
+            "steps_per_iteration must be a multiple of num_environments "
+            f"({self.num_environments}), got {self.steps_per_iteration}",
         )
-        num_steps = self.steps_per_iteration // self.num_actors
-        per_update = getattr(self.learner, "steps_per_update", None)
+        num_steps = self.steps_per_iteration // self.num_environments
+        per_update = getattr(self.learner, "steps_per_update", None)  # SPRL's has none
         require(
             per_update is None or num_steps % per_update == 0,
             f"the learner wants to learn after every {per_update} steps, but an iteration has "
@@ -72,7 +72,7 @@ class Training:
 
     def init(self) -> TrainingState:
         """The state before the first iteration."""
-        actors = _init_actors(self.problem, self.num_actors, len(self.seeds))
+        actors = _init_actors(self.problem, self.num_environments, len(self.seeds))
         return TrainingState(self.init_learners(), actors, self.init_teachers())
 
     def init_learners(self) -> Any:
@@ -96,8 +96,10 @@ class Training:
     @property
     def num_contexts(self) -> int:
         """How many episodes of a seed can begin in one iteration at the very most."""
-        num_steps = self.steps_per_iteration // self.num_actors
-        return self.num_actors * (1 + -(-num_steps // self.problem.environment.min_episode_steps))
+        num_steps = self.steps_per_iteration // self.num_environments
+        return self.num_environments * (
+            1 + -(-num_steps // self.problem.environment.min_episode_steps)
+        )
 
     def sample_contexts(self, state: TrainingState, iteration: int) -> Array:
         """Contexts [S, K, C] for every episode that could begin in this iteration."""
@@ -117,7 +119,7 @@ class Training:
         learner, actors, *outcome = _learn_block(
             self.problem,
             self.learner,
-            self.steps_per_iteration // self.num_actors,
+            self.steps_per_iteration // self.num_environments,
             keys_of_seeds(self.seeds, iteration, Purpose.TRAIN),
             state.learner,
             state.actors,
@@ -191,8 +193,8 @@ def _init_learners(learner: Learner, spec: Spec, keys: jax.Array) -> Any:
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _init_actors(problem: Problem, num_actors: int, num_seeds: int) -> Actor:
-    return jax.vmap(lambda _: idle_actors(problem, num_actors))(jnp.arange(num_seeds))
+def _init_actors(problem: Problem, num_environments: int, num_seeds: int) -> Actor:
+    return jax.vmap(lambda _: idle_actors(problem, num_environments))(jnp.arange(num_seeds))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(4, 5))
@@ -230,13 +232,13 @@ def _learn_seed(
     contexts: jax.Array,
 ) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
     """Collect and update in turns: on-policy learners once, others after every few steps."""
-    num_actors = len(actors.ended)
+    num_environments = len(actors.ended)
     per_update = num_steps if learner.steps_per_update is None else learner.steps_per_update
     num_updates = num_steps // per_update
     key_noise, key_reset, key_update = jax.random.split(key, 3)
     # all noise at once: drawing it step by step would cost more than the physics
     size = problem.spec.action_size + problem.environment.noise_size
-    noise = jax.random.normal(key_noise, (num_updates, per_update, num_actors, size))
+    noise = jax.random.normal(key_noise, (num_updates, per_update, num_environments, size))
     reset_keys = jax.random.split(key_reset, (num_updates, per_update))
 
     def turn(carry: tuple[Any, Collector], inputs: tuple[jax.Array, ...]) -> tuple[Any, Any]:

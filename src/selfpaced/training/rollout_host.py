@@ -69,7 +69,7 @@ def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: Worlds) -> H
 
 
 def num_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use; one where it cannot be told which (macOS)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
@@ -121,7 +121,7 @@ class HostCollector:
         if not begins.any():
             return
         seeds: list[int | None] = [None] * begins.size
-        num_actors = begins.shape[1]
+        num_environments = begins.shape[1]
         for seed, actor in np.argwhere(begins):
             issue = self.num_issued[seed]
             require(
@@ -130,7 +130,7 @@ class HostCollector:
                 f"{self.problem.name} is not true",
             )
             actors.context[seed, actor] = self.contexts[seed, issue]
-            seeds[seed * num_actors + actor] = int(self.reset_seeds[seed, issue])
+            seeds[seed * num_environments + actor] = int(self.reset_seeds[seed, issue])
             self.num_issued[seed] += 1
         first = reset_worlds(self.worlds, seeds, actors.context, begins)
         for array, start in (

@@ -44,12 +44,12 @@ class EpisodicTraining:
     learner: EpisodicPolicy
     seeds: tuple[int, ...]
     steps_per_iteration: int
-    num_actors: int = 1  # as in `Training`; here all episodes of an update run side by side
+    num_environments: int = 1  # as in `Training`; here all episodes of an update run side by side
 
     def __post_init__(self) -> None:
         require(
-            self.num_actors == 1,
-            f"num_environments must be 1 with SPRL, got {self.num_actors}: the "
+            self.num_environments == 1,
+            f"num_environments must be 1 with SPRL, got {self.num_environments}: the "
             f"{self.teacher.num_rollouts} episodes of an update run side by side anyway",
         )
         contexts = self.problem.contexts

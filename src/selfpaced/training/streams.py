@@ -1,7 +1,7 @@
 """Random streams derived from (seed, iteration, purpose) and never carried along.
 
 A run that was stopped and resumed therefore draws the same numbers as one that never stopped, and
-no seed's numbers depend on which other seeds ran beside it.
+no seed's random numbers depend on which other seeds ran beside it.
 """
 
 from __future__ import annotations
