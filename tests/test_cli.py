@@ -78,6 +78,8 @@ def test_options_may_come_before_the_problem():
     words = ["--seeds", "4", "--out", "runs/x", "point-mass-2d", "--teacher.zeta", "2"]
     options, experiment = parse_train(words)
     assert (options.seeds, experiment.problem) == (4, "point-mass-2d")
+    words = ["--teacher=selfpaced:Random", "--out", "a:b", "point-mass-2d"]
+    assert parse_train(words)[1].problem == "point-mass-2d"
     words = ["--out", "point-mass-2d", "point-mass-3d"]
     assert parse_train(words)[1].problem == "point-mass-3d"
 

@@ -2,19 +2,25 @@
 
 import csv
 import json
+import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from selfpaced import PPO, SPDL, Random, RunFolder, SelfpacedError, neurips2020, resume, run
 from selfpaced.replacing import set_aside
+from selfpaced.running import InterruptedRunError
+from selfpaced.workers import Silence, listen, worker_settings
+from tests.reports.conftest import invented_run
 
 SMALL = replace(
     neurips2020("point-mass-2d"),
@@ -94,14 +100,26 @@ def timeless(path):
     ]
 
 
-def start(folder, code):
-    """Run in another process, so that it can be killed."""
-    program = f"from tests.test_run import *\nlong = replace(SMALL, iterations={code})\n"
-    program += f"run(long, {str(folder)!r}, workers=2)"
-    return subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+@pytest.fixture(name="start")
+def _start():
+    """Runs in other processes, so that they can be killed; none of them outlives its test."""
+    processes = []
+
+    def start(folder, iterations):
+        program = f"from tests.test_run import *\nlong = replace(SMALL, iterations={iterations})\n"
+        program += f"run(long, {str(folder)!r}, workers=2)"
+        command = [sys.executable, "-c", program]
+        processes.append(subprocess.Popen(command, start_new_session=True))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "nothing happened"
@@ -112,7 +130,7 @@ def reached(folder, iteration):
     return (folder.path / "experiment.json").exists() and folder.iteration() >= iteration
 
 
-def test_a_killed_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
+def test_a_killed_run_resumes_to_the_same_bits(start, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "killed")
     process = start(folder.path, 40)
@@ -131,7 +149,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("message", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_keeps_what_it_has(tmp_path, monkeypatch, message):
+def test_an_interrupted_run_keeps_what_it_has(start, tmp_path, monkeypatch, message):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "interrupted")
     process = start(folder.path, 100_000)
@@ -250,7 +268,7 @@ def test_a_run_can_be_replaced(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_run_that_ends_while_somebody_looks_keeps_its_end(tmp_path, monkeypatch):
+def test_a_run_that_ends_while_somebody_looks_keeps_its_end(start, tmp_path, monkeypatch):
     """The looker begins in the middle and writes after the last iteration has been saved."""
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "watched")
@@ -363,3 +381,83 @@ def test_the_folder_may_be_a_link_or_the_working_directory(tmp_path, monkeypatch
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert run(short, ".").is_finished
+    assert not RunFolder(".").path.is_symlink()
+    RunFolder(".").catch_up()
+    assert RunFolder(tmp_path / "link").path == tmp_path / "real"
+
+
+class Gone(Silence):
+    """Whoever listened has closed the pipe: printing ends the program, as rich does it."""
+
+    def hear(self, block, message):
+        if message.get("iteration", 0) >= 1:
+            raise SystemExit(1)
+
+    def leave(self):
+        raise SystemExit(1)
+
+    end = leave
+
+
+def test_nothing_is_lost_when_nobody_listens_any_more(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(SystemExit):
+        run(replace(SMALL, iterations=100_000), folder.path, listener=Gone())
+    assert folder.iteration() >= 1  # saved when they were asked to leave
+    assert folder.summary()["iterations"] == folder.iteration()
+
+
+@dataclass(frozen=True)
+class Patient(Random):
+    """Has a setting that JSON does not know."""
+
+    patience: float = math.inf
+
+
+def test_settings_that_no_file_can_hold_are_refused_before_anything_moves(tmp_path):
+    short = replace(SMALL, iterations=1, seeds=(1,))
+    folder = run(short, tmp_path / "run")
+    with pytest.raises(SelfpacedError, match=r"teacher setting patience = inf cannot be kept"):
+        run(replace(short, teacher=Patient()), folder.path, overwrite=True)
+    assert folder.is_finished
+    assert folder.experiment() == short
+
+
+def test_what_others_print_before_a_worker_begins_goes_to_its_log(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", replace(SMALL, seeds=(1,)), [(1,)])
+    folder.log_path(0).parent.mkdir()
+    program = "print('welcome'); print('[1]'); print('{\"iteration\": 3}'); print('{\"half')"
+    heard = []
+    listener = Silence()
+    listener.hear = lambda block, message: heard.append((block, message))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as it:
+        assert listen(folder, [it], listener) == []
+    assert heard == [(0, {"iteration": 3})]
+    assert folder.log_path(0).read_text() == 'welcome\n[1]\n{"half\n'
+
+
+def test_a_user_without_a_home_can_train(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert "JAX_COMPILATION_CACHE_DIR" in worker_settings(is_hosted=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert "JAX_COMPILATION_CACHE_DIR" not in worker_settings(is_hosted=False)
+
+
+def test_somebody_elses_run_can_be_looked_at(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    folder = invented_run(tmp_path / "run", seeds=(1, 2), reached=[10, 10])
+    monkeypatch.setattr(RunFolder, "export", refuse)
+    folder.catch_up()
+    (folder.path / "summary.json").unlink()
+    with pytest.raises(SelfpacedError, match="has no tables yet, and cannot be written to"):
+        folder.catch_up()
+
+
+def test_a_run_stopped_in_its_last_iteration_is_called_finished():
+    assert "run is finished" in str(InterruptedRunError("run", 5, 5))
+    assert "resume run" in str(InterruptedRunError("run", 4, 5))

@@ -58,6 +58,11 @@ def test_a_missing_or_damaged_json_file_says_so(tmp_path):
         storage.read_json(tmp_path / "experiment.json")
 
 
+def test_commas_in_a_table_are_quoted(tmp_path):
+    storage.write_csv(tmp_path / "t.csv", ["run", "x"], [["a=1,b=2", 0.5]])
+    assert (tmp_path / "t.csv").read_text() == 'run,x\n"a=1,b=2",0.5\n'
+
+
 def test_a_table_has_an_empty_cell_where_there_is_no_number(tmp_path):
     storage.write_csv(tmp_path / "t.csv", ["seed", "x"], [[1, 0.5], [2, np.nan]])
     assert (tmp_path / "t.csv").read_text() == "seed,x\n1,0.5\n2,\n"

@@ -161,7 +161,7 @@ class Experiment:
             settings["seeds"] = tuple(plain["seeds"])
             if plain.get("environment") is not None:
                 kind = type(find_problem(plain["problem"]).environment)
-                environment = {key: _tuples(value) for key, value in plain["environment"].items()}
+                environment = {key: as_tuples(value) for key, value in plain["environment"].items()}
                 settings["environment"] = kind(**environment)
             return cls(**settings)
         except (KeyError, TypeError) as error:
@@ -226,9 +226,9 @@ def _to_dict(settings: Any, known: dict[str, type]) -> dict[str, Any]:
 
 def _from_dict(what: str, plain: dict[str, Any], known: dict[str, type]) -> Any:
     kind = find_class(what, plain["name"], known)
-    return kind(**{key: _tuples(value) for key, value in plain.items() if key != "name"})
+    return kind(**{key: as_tuples(value) for key, value in plain.items() if key != "name"})
 
 
-def _tuples(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """JSON knows lists only, settings have to be hashable."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value

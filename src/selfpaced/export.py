@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import zlib
 from pathlib import Path
@@ -92,8 +93,8 @@ def describe_timing(
 def read_table(path: Path, num_seeds: int) -> dict[str, Array]:
     """Columns of a table as arrays [rows, S]; `iteration` is [rows]."""
     try:
-        with open(path) as file:
-            names = file.readline().strip().split(",")
+        with open(path, newline="") as file:
+            names = next(csv.reader(file), [])
         require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
         table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
         columns = table.reshape(-1, num_seeds, len(names))

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from selfpaced.settings import SelfpacedError
+
 
 @contextmanager
 def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
@@ -28,7 +30,10 @@ def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
 
 
 def _acquire(path: Path, wait: bool) -> IO[str]:
-    import fcntl  # there is none on Windows, where nothing can be trained
+    try:
+        import fcntl
+    except ImportError:
+        raise SelfpacedError("runs need Linux or macOS; on Windows, use WSL") from None
 
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:

@@ -56,7 +56,10 @@ class RunFolder:
     path: Path
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))  # strings are welcome
+        path = Path(self.path)  # strings are welcome
+        if path.is_symlink() or path.name in ("", ".."):
+            path = path.resolve()  # it needs a name, and locks stand beside the folder itself
+        object.__setattr__(self, "path", path)
 
     @classmethod
     def create(
@@ -68,11 +71,12 @@ class RunFolder:
     ) -> RunFolder:
         """Begin a new run here; what is already here goes only if that was asked for."""
         folder = cls(path)
+        path = folder.path
+        description = describe(experiment, blocks)  # or say what is wrong, before anything moves
         if not path.exists():
             withdraw(path)  # a run that was set aside for one that is gone
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             folder._make_room(overwrite)
-        description = describe(experiment, blocks)
         try:
             write_json(path / "experiment.json", description)
         except OSError as error:
@@ -222,7 +226,10 @@ class RunFolder:
                 "with `selfpaced resume` if nothing runs there",
             )
             if self.iteration() > 0:
-                self.export(wall_seconds=0.0, may_finish=is_alone)  # nobody knows the seconds
+                try:
+                    self.export(wall_seconds=0.0, may_finish=is_alone)  # nobody knows the seconds
+                except PermissionError:  # somebody else's run: look at what is there
+                    require(has_older, f"{self.path} has no tables yet, and cannot be written to")
 
     def _write_out(self, wall_seconds: float, may_finish: bool) -> None:
         experiment, blocks = self.experiment(), self.blocks()

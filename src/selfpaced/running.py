@@ -15,19 +15,21 @@ from selfpaced.experiment import Experiment
 from selfpaced.replacing import forget_replaced, withdraw
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError, require
-from selfpaced.workers import Listener, Silence, listen, started_workers, usable_cores
+from selfpaced.workers import Listener, Silence, listen, started_workers, tell, usable_cores
 
 
 class InterruptedRunError(Exception):
     """The user asked to stop; everything up to now is saved."""
 
     def __init__(self, folder: Path, iteration: int, iterations: int) -> None:
-        super().__init__(
-            f"stopped after {iteration} of {iterations} iterations, which are kept; "
-            f"go on with `selfpaced resume {folder}`"
-            if iteration
-            else "stopped before the first iteration was saved"
-        )
+        if iteration == iterations:
+            text = f"stopped after the last of {iterations} iterations: {folder} is finished"
+        elif iteration:
+            kept = f"stopped after {iteration} of {iterations} iterations, which are kept"
+            text = f"{kept}; go on with `selfpaced resume {folder}`"
+        else:
+            text = "stopped before the first iteration was saved"
+        super().__init__(text)
 
 
 def run(
@@ -40,7 +42,7 @@ def run(
     """Run an experiment into a new folder; every worker is pinned to a core of its own."""
     num = min(workers or len(usable_cores()), len(experiment.seeds))
     require(num > 0, f"workers must be positive, got {workers}")
-    blocks, path = _split(experiment.seeds, num), _real(Path(out))
+    blocks, path = _split(experiment.seeds, num), RunFolder(Path(out)).path
     with RunFolder(path).occupied() as lock:
         folder = RunFolder.create(path, experiment, blocks, overwrite)
         _train_in(folder, experiment, lock, listener or Silence(), is_new=True)
@@ -49,18 +51,13 @@ def run(
 
 def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     """Go on with a run that was stopped or killed, exactly as if it had not been."""
-    folder = RunFolder(_real(Path(path)))
+    folder = RunFolder(Path(path))
     experiment = folder.experiment()
     with folder.occupied() as lock:
         require(not folder.is_finished, f"{path} is finished; nothing to resume")
         folder.require_checkpoints()
         _train_in(folder, experiment, lock, listener or Silence(), is_new=False)
     return folder
-
-
-def _real(path: Path) -> Path:
-    """A folder that has a name, and can be moved."""
-    return path.resolve() if path.is_symlink() or path.name in ("", "..") else path
 
 
 def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
@@ -77,26 +74,31 @@ def _train_in(
     errors: list[str] = []
     was_interrupted = False
     with _termination_interrupts():
-        listener.begin(experiment)
         try:
+            listener.begin(experiment)
             with started_workers(folder, lock, listener) as processes:
                 errors = listen(folder, processes, listener)
         except KeyboardInterrupt:
             was_interrupted = True
         finally:
-            listener.end()
-        saved = folder.saved_iterations()
-        iteration = min(saved)
-        if iteration:
-            folder.export(time.monotonic() - began)
-            forget_replaced(folder.path)
-        elif is_new and not any(saved):
-            withdraw(folder.path)
+            tell(listener.end)
+            iteration = _write_out(folder, time.monotonic() - began, is_new)
     if was_interrupted:
         raise InterruptedRunError(folder.path, iteration, experiment.iterations)
     if errors:
         kept = f"\n{iteration} iterations are kept: go on with `selfpaced resume {folder.path}`"
         raise SelfpacedError(errors[0] + (kept if iteration else ""))
+
+
+def _write_out(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
+    """Tables of what was saved, or no trace of a run that saved nothing; returns how far it is."""
+    saved = folder.saved_iterations()
+    if min(saved):
+        folder.export(wall_seconds)
+        forget_replaced(folder.path)
+    elif is_new and not any(saved) and not folder.is_finished:
+        withdraw(folder.path)
+    return min(saved)
 
 
 @contextmanager

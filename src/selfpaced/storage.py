@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import tempfile
@@ -37,7 +39,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Indented, numbers that JSON does not know become null."""
-    write_bytes(path, (json.dumps(_plain(content), indent=2) + "\n").encode())
+    write_bytes(path, (json.dumps(plain(content), indent=2) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:
@@ -52,8 +54,11 @@ def read_json(path: Path) -> Any:
 
 def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """Comma-separated, an empty cell where there is no number."""
-    lines = [",".join(header), *(",".join(map(_cell, row)) for row in rows)]
-    write_bytes(path, ("\n".join(lines) + "\n").encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(map(_cell, row) for row in rows)
+    write_bytes(path, text.getvalue().encode())
 
 
 def write_arrays(path: Path, arrays: dict[str, Array], notes: dict[str, Any]) -> None:
@@ -121,8 +126,9 @@ def _name(prefix: str, place: Any) -> str:
     return f"{prefix}/" + jax.tree_util.keystr(place, simple=True, separator="/")
 
 
-def _plain(content: Any) -> Any:
-    convert: Callable[[Any], Any] = _plain
+def plain(content: Any) -> Any:
+    """As JSON knows it: lists, and null for numbers that are not finite."""
+    convert: Callable[[Any], Any] = plain
     if isinstance(content, dict):
         return {key: convert(value) for key, value in content.items()}
     if isinstance(content, list | tuple | np.ndarray):

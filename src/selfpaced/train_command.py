@@ -117,11 +117,13 @@ def _describe_train(preset: Experiment) -> str:
 
 def _guess_problem(arguments: list[str]) -> str | None:
     """Options may come first, and before all flags are known nobody knows which have values."""
-    for before, word in pairwise(["", *arguments]):
-        is_own = ":" in word and before not in ("--teacher", "--learner")
-        if word in PROBLEMS or is_own:
-            return word
-    return None
+    words = [word for word in arguments if word in PROBLEMS]
+    words += [
+        word
+        for before, word in pairwise(["", *arguments])
+        if ":" in word and not word.startswith("-") and before not in ("--teacher", "--learner")
+    ]
+    return next(iter(words), None)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from selfpaced.checkpoint import Checkpoint
 from selfpaced.experiment import Experiment
 from selfpaced.records import Array, Metrics
 from selfpaced.run_folder import RunFolder
-from selfpaced.settings import SelfpacedError
+from selfpaced.settings import SelfpacedError, require
 from selfpaced.training.iteration import Training, TrainingState
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -155,6 +155,12 @@ class Block:
         state, num = checkpoint.state, self.experiment.evaluation_episodes
         contexts = self.training.sample_contexts(state, checkpoint.iteration)
         evaluation = self.training.evaluate(state, checkpoint.iteration, num)
+        for seed, returns in zip(self.seeds, evaluation.discounted_return, strict=True):
+            require(
+                bool(np.isfinite(returns).all()),
+                f"seed {seed}, evaluation after iteration {checkpoint.iteration}: a return on the "
+                "target is not finite; check the environment's rewards",
+            )
         gaussians = [self.training.teacher.distribution(teacher) for teacher in state.teachers]
         checkpoint.history.record_evaluation(checkpoint.iteration, evaluation, contexts, gaussians)
         self.evaluated = {

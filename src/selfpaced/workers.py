@@ -8,8 +8,8 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -22,10 +22,6 @@ _WORKER_SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
-    # the second run with the same shapes starts in seconds
-    "JAX_COMPILATION_CACHE_DIR": str(
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfpaced" / "compiled"
-    ),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
 }
 # with a simulator in the loop: thousands of short calls, each of them awaited
@@ -86,7 +82,12 @@ def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list
 
 def worker_settings(is_hosted: bool) -> dict[str, str]:
     """The environment variables of the processes that train."""
-    return _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
+    settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
+    with suppress(RuntimeError):  # some users of containers have no home
+        # the second run with the same shapes starts in seconds
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        settings["JAX_COMPILATION_CACHE_DIR"] = str(cache / "selfpaced" / "compiled")
+    return settings
 
 
 @contextmanager
@@ -98,8 +99,10 @@ def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Ite
     with ExitStack() as logs:
         try:
             for block, cores in enumerate(shares):
-                folder.log_path(block).parent.mkdir(exist_ok=True)
-                log = logs.enter_context(open(folder.log_path(block), "w"))
+                path = folder.log_path(block)
+                path.parent.mkdir(exist_ok=True)
+                path.unlink(missing_ok=True)
+                log = logs.enter_context(open(path, "a"))
                 processes.append(
                     _start(folder, block, cores, worker_settings(is_hosted), log, lock)
                 )
@@ -126,7 +129,7 @@ def _start(
         stderr=log,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={**settings, **os.environ, "PYTHONPATH": paths},  # what the user has set goes first
+        env={**settings, **os.environ, "PYTHONPATH": paths},  # the user's settings prevail
         # the folder is not free before the last worker is gone, even if this process is killed
         pass_fds=(lock.fileno(),),
     )
@@ -135,18 +138,25 @@ def _start(
 def _see_off(processes: list[Worker], listener: Listener) -> None:
     """Let them save their checkpoints; who cannot wait (Ctrl-C again) keeps those of before."""
     try:
-        if any(process.poll() is None for process in processes):
-            listener.leave()
+        are_working = any(process.poll() is None for process in processes)
         for process in processes:
             process.send_signal(signal.SIGTERM)
             if process.stdout:
                 process.stdout.close()  # output that nobody reads must not hold it up
+        if are_working:
+            tell(listener.leave)
         for process in processes:
             process.wait()
     finally:
         for process in processes:
             process.kill()  # does nothing to those that have left
             process.wait()
+
+
+def tell(news: Callable[[], None]) -> None:
+    """Tell a listener who may be gone: a pipe that Ctrl-C closed must not cost what was learned."""
+    with suppress(Exception, SystemExit):
+        news()
 
 
 def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> list[str]:
@@ -161,7 +171,11 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                 block, process = key.data
                 line = process.stdout.readline()
                 if line:
-                    message = json.loads(line)
+                    message = _understand(line)
+                    if message is None:  # somebody else printed it, before the worker began
+                        with open(folder.log_path(block), "a") as log:
+                            log.write(line)
+                        continue
                     if "error" in message:
                         errors.append(message["error"])
                     listener.hear(block, message)
@@ -170,6 +184,14 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                 if process.wait() and not errors:
                     errors.append(_death(folder, block, process.returncode))
     return errors
+
+
+def _understand(line: str) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None
 
 
 def _death(folder: RunFolder, block: int, code: int) -> str:

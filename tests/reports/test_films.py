@@ -115,6 +115,10 @@ def test_ffmpeg_gets_all_pictures(tmp_path, monkeypatch):
 
 
 def test_what_ffmpeg_complains_about_is_passed_on(tmp_path, monkeypatch):
+    half = "open(sys.argv[-1], 'wb').write(sys.stdin.buffer.read(9)); sys.stdin.buffer.read()"
+    use_as_ffmpeg(monkeypatch, f"{half}; sys.exit('no space left')", tmp_path)
+    with pytest.raises(SelfpacedError, match="no space left"):
+        write_film(tmp_path / "film.mp4", pictures(), 10)
     use_as_ffmpeg(monkeypatch, "sys.exit('no such codec')", tmp_path)
     with pytest.raises(SelfpacedError, match="no such codec"):
         write_film(tmp_path / "film.mp4", pictures(), 10)

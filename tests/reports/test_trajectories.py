@@ -2,6 +2,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from selfpaced import EpisodicPolicy
+from selfpaced.environments.point_mass import PointMass
 from selfpaced.reports.trajectories import (
     draw_trajectories,
     draw_trajectories_together,
@@ -36,6 +37,11 @@ def test_every_seed_acts_once_and_begins_at_the_start(make_run):
     for trajectory in trajectories:
         np.testing.assert_array_equal(trajectory.positions[0], [0.0, 3.0])
         assert 2 <= len(trajectory.positions) <= 101
+
+
+def test_the_time_limit_is_that_of_the_experiment(make_run):
+    for trajectory in roll_out(make_run(environment=PointMass(max_episode_steps=7))):
+        assert len(trajectory.positions) == 8
 
 
 def test_drawing_twice_shows_the_same_episodes(make_run):

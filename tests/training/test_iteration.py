@@ -100,6 +100,15 @@ def test_a_reward_that_is_not_a_number_names_seed_and_iteration():
         train(training, 1)  # before any episode ended
 
 
+def test_an_environment_that_lies_about_its_shortest_episode_is_found_out():
+    class Lying(Probe):
+        min_episode_steps = 3
+
+    training = Training(probe_problem(Lying(length=2)), Default(), SMALL, (5,), 64)
+    with pytest.raises(SelfpacedError, match=r"more than 23 episodes began .* probe is not true"):
+        train(training, 1)
+
+
 @pytest.mark.parametrize("steps_per_update", [3, 128])
 def test_a_learner_whose_updates_do_not_fit_into_an_iteration_is_refused(steps_per_update):
     class Odd(PPO):

@@ -136,6 +136,8 @@ def _encode_mp4(pictures: Sequence[Array], fps: float) -> bytes:
                 assert process.stdin is not None
                 for picture in pictures:
                     process.stdin.write(picture.tobytes())
+            if process.returncode != 0:
+                raise RuntimeError(f"exit code {process.returncode}")
             return path.read_bytes()
         except (RuntimeError, OSError) as error:
             reason = log.read_text().strip() if log.exists() else ""

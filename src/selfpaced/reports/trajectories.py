@@ -79,7 +79,7 @@ def draw_trajectories_together(folders: list[RunFolder]) -> Figure:
 def roll_out(folder: RunFolder) -> list[Trajectory]:
     """Let every final policy act once, with its usual randomness, in a target context."""
     experiment = folder.experiment()
-    problem, seeds = find_problem(experiment.problem), experiment.seeds
+    problem, seeds = experiment.resolve_problem(), experiment.seeds
     contexts = np.stack(
         [
             problem.contexts.sample_target(host_stream(seed, 0, Purpose.REPORT), 1)[0]

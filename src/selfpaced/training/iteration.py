@@ -125,7 +125,12 @@ class Training:
             state.actors,
             jnp.asarray(contexts, jnp.float32),
         )
-        ends, value, metrics = jax.device_get(outcome)
+        ends, value, metrics, num_issued = jax.device_get(outcome)
+        require(
+            num_issued.max() <= self.num_contexts,
+            f"more than {self.num_contexts} episodes began in one iteration: min_episode_steps of "
+            f"{self.problem.name} is not true",
+        )
         lesson = Lesson(
             tuple(_episodes(index, ends, value) for index in range(len(self.seeds))),
             tuple(
@@ -206,7 +211,7 @@ def _learn_block(
     learner_state: Any,
     actors: Actor,
     contexts: jax.Array,
-) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
+) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array], jax.Array]:
     """Roll out and learn, for all seeds; compiled once for a whole experiment."""
     return jax.vmap(partial(_learn_seed, problem, learner, num_steps))(
         keys, learner_state, actors, contexts
@@ -230,7 +235,7 @@ def _learn_seed(
     learner_state: Any,
     actors: Actor,
     contexts: jax.Array,
-) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array]]:
+) -> tuple[Any, Actor, EpisodeEnds, jax.Array, dict[str, jax.Array], jax.Array]:
     """Collect and update in turns: on-policy learners once, others after every few steps."""
     num_environments = len(actors.ended)
     per_update = num_steps if learner.steps_per_update is None else learner.steps_per_update
@@ -255,7 +260,8 @@ def _learn_seed(
     (state, collector), (ends, metrics) = jax.lax.scan(turn, start, turns)
     ends = jax.tree.map(lambda array: array.reshape(num_steps, *array.shape[2:]), ends)
     value = learner.value(state, ends.first_observation)
-    return state, collector.actors, ends, value, jax.tree.map(jnp.mean, metrics)
+    metrics = jax.tree.map(jnp.mean, metrics)
+    return state, collector.actors, ends, value, metrics, collector.num_issued
 
 
 def _episodes(index: int, ends: Any, value: Array) -> Episodes:
