@@ -19,7 +19,7 @@ import pytest
 from selfpaced import PPO, SPDL, Random, RunFolder, SelfpacedError, neurips2020, resume, run
 from selfpaced.replacing import set_aside
 from selfpaced.running import InterruptedRunError
-from selfpaced.workers import Silence, listen, worker_settings
+from selfpaced.workers import Listener, listen, worker_settings
 from tests.reports.conftest import invented_run
 
 SMALL = replace(
@@ -386,7 +386,7 @@ def test_the_folder_may_be_a_link_or_the_working_directory(tmp_path, monkeypatch
     assert RunFolder(tmp_path / "link").path == tmp_path / "real"
 
 
-class Gone(Silence):
+class Gone(Listener):
     """Whoever listened has closed the pipe: printing ends the program, as rich does it."""
 
     def hear(self, block, message):
@@ -428,7 +428,7 @@ def test_what_others_print_before_a_worker_begins_goes_to_its_log(tmp_path):
     folder.log_path(0).parent.mkdir()
     program = "print('welcome'); print('[1]'); print('{\"iteration\": 3}'); print('{\"half')"
     heard = []
-    listener = Silence()
+    listener = Listener()
     listener.hear = lambda block, message: heard.append((block, message))
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as it:
         assert listen(folder, [it], listener) == []

@@ -1,4 +1,4 @@
-"""Locks between processes; who ends, however it ends, lets go of them.
+"""Locks between processes; whoever ends, however it ends, lets go of them.
 
 A lock is an empty file. It stands beside what it protects, which can then be deleted meanwhile, and
 it is gone when nobody holds it.
@@ -42,7 +42,7 @@ def _acquire(path: Path, wait: bool) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
-            file.close()  # who had it has deleted it: try again with the new one
+            file.close()  # whoever had it has deleted it: try again with the new one
         except BaseException:
             file.close()
             raise

@@ -17,6 +17,7 @@ from selfpaced.comparison import Cell, State
 from selfpaced.experiment import Experiment
 from selfpaced.problems import find_problem
 from selfpaced.statistics import count_seeds
+from selfpaced.workers import Listener
 
 _SECONDS_BETWEEN_LINES = 10.0
 _STATES: dict[State, str] = {
@@ -26,7 +27,7 @@ _STATES: dict[State, str] = {
 }
 
 
-class Progress:
+class Progress(Listener):
     """Listens to the workers of a run and shows where it stands."""
 
     def __init__(self, console: Console) -> None:

@@ -15,7 +15,7 @@ from selfpaced.experiment import Experiment
 from selfpaced.replacing import forget_replaced, withdraw
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError, require
-from selfpaced.workers import Listener, Silence, listen, started_workers, tell, usable_cores
+from selfpaced.workers import Listener, listen, started_workers, tell, usable_cores
 
 
 class InterruptedRunError(Exception):
@@ -45,7 +45,7 @@ def run(
     blocks, path = _split(experiment.seeds, num), RunFolder(Path(out)).path
     with RunFolder(path).occupied() as lock:
         folder = RunFolder.create(path, experiment, blocks, overwrite)
-        _train_in(folder, experiment, lock, listener or Silence(), is_new=True)
+        _train_in(folder, experiment, lock, listener or Listener(), is_new=True)
     return folder
 
 
@@ -56,7 +56,7 @@ def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     with folder.occupied() as lock:
         require(not folder.is_finished, f"{path} is finished; nothing to resume")
         folder.require_checkpoints()
-        _train_in(folder, experiment, lock, listener or Silence(), is_new=False)
+        _train_in(folder, experiment, lock, listener or Listener(), is_new=False)
     return folder
 
 

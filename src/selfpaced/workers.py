@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
@@ -31,8 +31,8 @@ _NUM_LAST_WORDS = 10  # lines of the log of a worker that died without a message
 Worker = subprocess.Popen[str]
 
 
-class Listener(Protocol):
-    """Who wants to know how a run is going."""
+class Listener:
+    """Who wants to know how a run is going; this one does not care."""
 
     def begin(self, experiment: Experiment) -> None:
         """The workers are starting."""
@@ -45,22 +45,6 @@ class Listener(Protocol):
 
     def end(self) -> None:
         """The workers are gone."""
-
-
-class Silence:
-    """A listener that does not care."""
-
-    def begin(self, experiment: Experiment) -> None:
-        """Nothing to do."""
-
-    def hear(self, block: int, message: dict[str, Any]) -> None:
-        """Nothing to do."""
-
-    def leave(self) -> None:
-        """Nothing to do."""
-
-    def end(self) -> None:
-        """Nothing to do."""
 
 
 def usable_cores() -> list[int]:

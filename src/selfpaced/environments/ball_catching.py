@@ -28,7 +28,7 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.mujoco_library import require_mujoco
 from selfpaced.records import Array
-from selfpaced.settings import require, require_choice
+from selfpaced.settings import require_choice, require_positive
 
 if TYPE_CHECKING:
     from selfpaced.environments.ball_catching_vector import BallCatchingVector
@@ -68,11 +68,7 @@ class BallCatching:
 
     def __post_init__(self) -> None:
         require_choice("normal", self.normal, NORMALS)
-        require(
-            self.max_episode_steps >= 1,
-            f"max_episode_steps must be positive, got {self.max_episode_steps} "
-            "(the default is 200)",
-        )
+        require_positive(self, "max_episode_steps")
 
     @property
     def contexts(self) -> ContextSpace:

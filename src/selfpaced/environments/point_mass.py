@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from selfpaced.environments.base import Step
-from selfpaced.settings import require
+from selfpaced.settings import require, require_positive
 
 START = (0.0, 3.0)
 GOAL = (0.0, -3.0)
@@ -46,6 +46,7 @@ class PointMass:
     max_episode_steps: int = 100
 
     def __post_init__(self) -> None:
+        require_positive(self, "max_episode_steps")
         require(
             self.context_size in (2, 3),
             f"the point mass has 2 or 3 context components, got {self.context_size}",

@@ -12,11 +12,12 @@ import numpy as np
 
 from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
-from selfpaced.learners.base import Learner, policy_of
+from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.settings import require, require_positive
 from selfpaced.teachers.base import Teacher, update_block
+from selfpaced.training.acting import act_block
 from selfpaced.training.evaluation import Evaluation, evaluate
 from selfpaced.training.rollout_jax import Actor, Collector, EpisodeEnds, collect, idle_actors
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
@@ -144,7 +145,8 @@ class Training:
     def require_finite(self, lesson: Lesson, learner: Any, seen: Any, iteration: int) -> None:
         """Stop before anything is saved that is not a number: it would never become one again."""
         size = self.problem.spec.action_size
-        actions = np.asarray(_act_block(self.learner, size, learner, seen))
+        noise = np.zeros((*seen.shape[:2], size), np.float32)
+        actions = np.asarray(act_block(self.learner, False, learner, noise, seen))
         for index, (seed, episodes) in enumerate(zip(self.seeds, lesson.episodes, strict=True)):
             where = f"seed {seed}, iteration {iteration + 1}"
             episodes.require_finite(where)
@@ -216,15 +218,6 @@ def _learn_block(
     return jax.vmap(partial(_learn_seed, problem, learner, num_steps))(
         keys, learner_state, actors, contexts
     )
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _act_block(
-    learner: Learner, action_size: int, learner_state: Any, observation: jax.Array
-) -> jax.Array:
-    """What the policies would do [S, N, A] when they see [S, N, O]."""
-    act = jax.vmap(policy_of(learner), (None, None, 0))
-    return jax.vmap(partial(act, jnp.zeros(action_size)))(learner_state, observation)
 
 
 def _learn_seed(
