@@ -8,8 +8,9 @@ from scipy.stats import norm
 
 from selfpaced import PPO, SelfpacedError
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.gaussian_policy import log_probability, shuffled
+from selfpaced.learners.gaussian_policy import log_probability
 from selfpaced.learners.ppo import Samples
+from selfpaced.learners.shuffling import shuffled
 from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
 
 QUICK = PPO(

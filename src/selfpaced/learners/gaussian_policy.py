@@ -1,4 +1,4 @@
-"""What PPO and TRPO share: a Gaussian policy beside a critic, and how they shuffle samples."""
+"""What PPO and TRPO share: a Gaussian policy beside a critic."""
 
 from __future__ import annotations
 
@@ -71,25 +71,3 @@ def log_probability(parameters: Parameters, observation: jax.Array, action: jax.
 def estimate_value(layers: Layers, observation: jax.Array) -> jax.Array:
     """The critic."""
     return apply_layers(layers, observation)[..., 0]
-
-
-def shuffled(key: jax.Array, num: int) -> jax.Array:
-    """A random order of `num` indices.
-
-    Sorting words of random high bits and the index in the low bits takes a ninth of the time of
-    `jax.random.permutation`, which would be half of the whole update. With many samples few bits
-    are left for chance, and words with the same ones keep their order: so then another such order
-    is laid upon the first.
-    """
-    index_bits = max(num - 1, 1).bit_length()
-    if index_bits <= 14:
-        return _sort_random_words(key, num, index_bits)
-    key_first, key_second = jax.random.split(key)
-    first = _sort_random_words(key_first, num, index_bits)
-    return first[_sort_random_words(key_second, num, index_bits)]
-
-
-def _sort_random_words(key: jax.Array, num: int, index_bits: int) -> jax.Array:
-    mask = jnp.uint32(2**index_bits - 1)
-    words = (jax.random.bits(key, (num,)) & ~mask) | jnp.arange(num, dtype=jnp.uint32)
-    return (jnp.sort(words) & mask).astype(jnp.int32)

@@ -24,8 +24,8 @@ from selfpaced.learners.gaussian_policy import (
     estimate_value,
     init_parameters,
     log_probability,
-    shuffled,
 )
+from selfpaced.learners.shuffling import shuffled
 from selfpaced.settings import (
     require,
     require_choice,

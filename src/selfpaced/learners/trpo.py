@@ -26,9 +26,9 @@ from selfpaced.learners.gaussian_policy import (
     estimate_value,
     init_parameters,
     log_probability,
-    shuffled,
 )
 from selfpaced.learners.networks import Layers, apply_layers
+from selfpaced.learners.shuffling import shuffled
 from selfpaced.settings import (
     require,
     require_choice,
