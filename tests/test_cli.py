@@ -119,7 +119,7 @@ def test_a_mistake_gets_a_message_and_no_traceback(capsys, arguments, message):
 )  # fmt: skip
 def test_every_flag_is_explained_by_the_help(kind):
     [definition] = ast.parse(inspect.getsource(kind)).body
-    for statement, following in pairwise(definition.body):
+    for statement, following in pairwise([*definition.body, None]):
         if isinstance(statement, ast.AnnAssign):
             explanation = getattr(getattr(following, "value", None), "value", None)
             assert isinstance(explanation, str), statement.target.id

@@ -381,7 +381,7 @@ def test_the_folder_may_be_a_link_or_the_working_directory(tmp_path, monkeypatch
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert run(short, ".").is_finished
-    assert not RunFolder(".").path.is_symlink()
+    assert RunFolder(".").path == tmp_path / "here"
     RunFolder(".").catch_up()
     assert RunFolder(tmp_path / "link").path == tmp_path / "real"
 

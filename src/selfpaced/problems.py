@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from inspect import getattr_static
 from typing import Any
 
-import numpy as np
-
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
@@ -68,9 +66,8 @@ class Problem:
 
     def _check_contexts(self, known: ContextSpace) -> None:
         """A simulator of ours would refuse other contexts, as late as a teacher comes to them."""
-        corners = np.array([self.contexts.lower, self.contexts.upper])
         require(
-            self.contexts.size == known.size and bool(known.contains(corners).all()),
+            self.contexts.size == known.size and bool(known.contains(self.contexts.box).all()),
             f"{type(self.environment).__name__} is built for {', '.join(known.names)} from "
             f"{known.lower} to {known.upper}: contexts of {self.name!r} have to stay inside, got "
             f"{', '.join(self.contexts.names)} from {self.contexts.lower} to "

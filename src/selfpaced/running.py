@@ -42,9 +42,9 @@ def run(
     """Run an experiment into a new folder; every worker is pinned to a core of its own."""
     num = min(workers or len(usable_cores()), len(experiment.seeds))
     require(num > 0, f"workers must be positive, got {workers}")
-    blocks, path = _split(experiment.seeds, num), RunFolder(Path(out)).path
-    with RunFolder(path).occupied() as lock:
-        folder = RunFolder.create(path, experiment, blocks, overwrite)
+    blocks, folder = _split(experiment.seeds, num), RunFolder(Path(out))
+    with folder.occupied() as lock:
+        RunFolder.create(folder.path, experiment, blocks, overwrite)
         _train_in(folder, experiment, lock, listener or Listener(), is_new=True)
     return folder
 

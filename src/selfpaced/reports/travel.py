@@ -63,7 +63,8 @@ class Travel:
 
     def _progress(self) -> Array:
         """How much of the way from the first to the last contexts lies behind; never falls."""
-        width = np.array(self.contexts.upper) - np.array(self.contexts.lower)
+        lower, upper = self.contexts.box
+        width = upper - lower
         samples = self.samples.reshape(len(self.samples), -1, self.contexts.size) / width
         place = np.concatenate([samples.mean(axis=1), samples.std(axis=1)], axis=1)
         remaining = np.linalg.norm(place - place[-1], axis=1)

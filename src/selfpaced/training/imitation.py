@@ -58,7 +58,7 @@ def _idle_observations(problem: Problem, rng: np.random.Generator) -> Array:
     try:
         seen = []
         for _ in range(-(-NUM_EPISODES // at_once)):
-            contexts = np.clip(space.initial.sample(rng, at_once), space.lower, space.upper)
+            contexts = space.clip(space.initial.sample(rng, at_once))
             seeds = rng.integers(2**31, size=at_once).tolist()
             observation, _ = worlds.reset(seed=seeds, options={"context": contexts})
             seen += _stand_still(problem, worlds, observation)

@@ -47,7 +47,7 @@ class Training:
     learner: Learner
     seeds: tuple[int, ...]
     steps_per_iteration: int
-    num_environments: int = 1  # environments per seed
+    num_environments: int = 1  # per seed
 
     def __post_init__(self) -> None:
         require_positive(self, "steps_per_iteration", "num_environments")
