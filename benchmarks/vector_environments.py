@@ -3,9 +3,9 @@
 python benchmarks/vector_environments.py                    every robot, 1 and 2 threads
 python benchmarks/vector_environments.py --robot arm --num 50
 
-Both sides are measured in turns, and the best of several rounds counts: other programs can only
-make a round slower. On a machine that never rests, `--clock cpu` counts processor time instead;
-with several threads it cannot see that one of them waits. Episodes that end are reset, as in
+Both sides are measured in turns, and the median of the rounds' shares counts: what slows the
+machine for a while slows both. On a machine that never rests, `--clock cpu` counts processor time
+instead; with several threads it cannot see that one of them waits. Episodes that end are reset, as in
 training; the bare side simulates the very same states and controls again, in chunks as MuJoCo
 chooses them by itself, and neither observes nor rewards.
 """
@@ -96,8 +96,8 @@ def measure(
         ours.append(environment_round(vector, actions, clock))
         bare.append(bare_round(vector, calls, num_threads, clock))
     vector.close()
-    speeds = [num * num_steps / min(seconds) for seconds in (ours, bare)]
-    share = speeds[0] / speeds[1]
+    speeds = [num * num_steps / np.median(seconds) for seconds in (ours, bare)]
+    share = np.median(np.divide(bare, ours))
     return f"{robot:5} {num:5} {num_threads:8} {speeds[0]:13,.0f} {speeds[1]:13,.0f} {share:7.0%}"
 
 
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--num", type=int, default=50)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     arguments = parser.parse_args()
     print("robot   num  threads  environment          bare   share")
