@@ -5,8 +5,8 @@ python benchmarks/vector_environments.py --robot arm --num 50
 
 Both sides are measured in turns, and the median of the rounds' shares counts: what slows the
 machine for a while slows both. On a machine that never rests, `--clock cpu` counts processor time
-instead; with several threads it cannot see that one of them waits. Episodes that end are reset, as in
-training; the bare side simulates the very same states and controls again, in chunks as MuJoCo
+instead; with several threads it cannot see that one of them waits. Episodes that end are reset, as
+in training; the bare side simulates the very same states and controls again, in chunks as MuJoCo
 chooses them by itself, and neither observes nor rewards.
 """
 
