@@ -86,13 +86,13 @@ class BallCatchingVector(MujocoVector):
         speeds[:, 0, CONTROLLED] = actions
         np.multiply(self._ramp, speeds, out=controls)  # D1
         controls += desired[:, None]
-        after = self.simulations.advance(rows, controls)
-        touches = after.sensors[:, :, BALL_TOUCHES] > 0
-        terminated = touches.any(axis=1) & ~after.unstable
-        self._desired[slice(None) if rows is None else rows] = controls[:, -1]
         reward = SURVIVAL_REWARD - ACTION_COST * np.einsum("na,na->n", actions, actions)
-        caught = np.zeros(num, bool)
-        if terminated.any():
+        terminated, caught = np.zeros((2, num), bool)
+        after = self.simulations.advance(rows, controls)
+        self._desired[slice(None) if rows is None else rows] = controls[:, -1]
+        touches = after.sensors[:, :, BALL_TOUCHES] > 0
+        if np.count_nonzero(touches):
+            terminated = touches.any(axis=1) & ~after.unstable
             # the first substep that found a contact is the last one of the episode
             ended = np.flatnonzero(terminated)
             last = touches[ended].argmax(axis=1)

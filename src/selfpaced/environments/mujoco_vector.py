@@ -218,18 +218,20 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def _step_rows(
         self, rows: Array | None, actions: Array, reward: Array, truncated: Array
     ) -> None:
-        outcome = self._advance(rows, actions)
         # a slice where that is possible: NumPy takes several times as long to pick rows
         where = slice(None) if rows is None else rows
+        steps = self._steps[where] + 1
+        late = steps >= self.environment.max_episode_steps
+        outcome = self._advance(rows, actions)
         terminated = outcome.terminated | outcome.unstable
-        self._steps[where] += 1
-        late = ~terminated & (self._steps[where] >= self.environment.max_episode_steps)
+        late &= ~terminated
+        self._steps[where] = steps
         self._ended[where] = terminated | late
         self._success[where] = outcome.success
         self._unstable[where] = outcome.unstable
         reward[where] = outcome.reward
         truncated[where] = late
-        if outcome.unstable.any():
+        if np.count_nonzero(outcome.unstable):
             everyone = np.arange(self.num_envs)[where]
             bad = everyone[outcome.unstable]
             reward[bad], self._success[bad] = 0.0, False
