@@ -35,6 +35,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/teachers.py
 	$(BIN)/python benchmarks/vector_environments.py
 	$(BIN)/python benchmarks/ant_iteration.py
+	$(BIN)/python benchmarks/memory.py
 
 # torch first: the peers then take the build that is there
 $(VENV)/.installed-bench: $(VENV)/.installed
