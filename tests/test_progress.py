@@ -43,6 +43,12 @@ def test_means_are_over_seeds_not_over_blocks(progress: Progress) -> None:
     assert "gate position 2.00 ± 1" in line
 
 
+def test_advice_is_shown_as_it_is_whatever_brackets_it_has(progress: Progress) -> None:
+    text = "stay in [low, high], see [/tmp/x]"
+    progress.hear(0, {"advice": text, "iteration": 3, "num_seeds": 1})
+    assert text in progress.console.file.getvalue()  # type: ignore[attr-defined]
+
+
 def test_blocks_at_different_places_are_not_shown_as_one(progress: Progress) -> None:
     progress.hear(0, _message(40, 1, 0.0))
     progress.hear(1, _message(10, 2, 0.0))

@@ -1,6 +1,7 @@
 """Whole runs in worker processes, small ones."""
 
 import csv
+import errno
 import json
 import math
 import os
@@ -130,6 +131,13 @@ def reached(folder, iteration):
     return (folder.path / "experiment.json").exists() and folder.iteration() >= iteration
 
 
+def is_free(folder):
+    """Whether the last worker is gone, too."""
+    with suppress(SelfpacedError), folder.occupied():
+        return True
+    return False
+
+
 def test_a_killed_run_resumes_to_the_same_bits(start, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "killed")
@@ -137,6 +145,7 @@ def test_a_killed_run_resumes_to_the_same_bits(start, tmp_path, monkeypatch):
     wait_for(lambda: reached(folder, 3))
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    wait_for(lambda: is_free(folder))
     assert not folder.is_finished
     folder.catch_up()  # looking at what there is changes nothing
     assert folder.summary()["iterations"] == folder.iteration()
@@ -341,9 +350,11 @@ def test_what_a_killed_run_had_finished_is_written_out(finished, tmp_path, monke
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "export", lambda *_: None)
         run(SMALL, folder.path, workers=2)
+    shutil.copytree(finished.path, tmp_path / ".killed.replaced")  # what it was to replace
     assert not folder.is_finished
     folder.catch_up()
     assert folder.is_finished
+    assert [path.name for path in tmp_path.iterdir()] == ["killed"]
     for name in ("evaluations.csv", "policies.safetensors"):
         assert (folder.path / name).read_bytes() == (finished.path / name).read_bytes()
 
@@ -446,9 +457,10 @@ def test_a_user_without_a_home_can_train(monkeypatch):
     assert "JAX_COMPILATION_CACHE_DIR" not in worker_settings(is_hosted=False)
 
 
-def test_somebody_elses_run_can_be_looked_at(tmp_path, monkeypatch):
+@pytest.mark.parametrize("reason", [errno.EACCES, errno.EROFS])
+def test_somebody_elses_run_can_be_looked_at(tmp_path, monkeypatch, reason):
     def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied")
+        raise OSError(reason, os.strerror(reason))
 
     folder = invented_run(tmp_path / "run", seeds=(1, 2), reached=[10, 10])
     monkeypatch.setattr(RunFolder, "export", refuse)
@@ -456,6 +468,39 @@ def test_somebody_elses_run_can_be_looked_at(tmp_path, monkeypatch):
     (folder.path / "summary.json").unlink()
     with pytest.raises(SelfpacedError, match="has no tables yet, and cannot be written to"):
         folder.catch_up()
+
+
+def test_a_full_disk_is_no_reason_to_show_something_old(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = invented_run(tmp_path / "run", seeds=(1, 2), reached=[10, 10])
+    monkeypatch.setattr(RunFolder, "export", fail)
+    with pytest.raises(OSError, match="No space left"):
+        folder.catch_up()
+
+
+class Moody(Random):
+    """A teacher that says something in every other update."""
+
+    def update(self, rng, state, episodes):
+        state, metrics = super().update(rng, state, episodes)
+        mood = {"a/mood": 1.0} if len(episodes.length) % 2 else {}
+        return state, metrics | mood
+
+
+def test_a_metric_that_is_sometimes_missing_costs_no_row(tmp_path):
+    moody = run(replace(SMALL, teacher=Moody(), seeds=(1,)), tmp_path / "run")
+    metrics = moody.metrics()
+    mood = metrics["a/mood"][:, 0]
+    assert 0 < np.isnan(mood).sum() < len(mood)
+    np.testing.assert_array_equal(metrics["iteration"], np.arange(1, 13))
+    assert np.isfinite(metrics["context/gate_width_mean"]).all()
+
+
+def test_no_workers_are_refused(tmp_path):
+    with pytest.raises(SelfpacedError, match="workers must be positive, got 0"):
+        run(SMALL, tmp_path / "run", workers=0)
 
 
 def test_a_run_stopped_in_its_last_iteration_is_called_finished():

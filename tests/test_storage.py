@@ -33,6 +33,14 @@ def test_arrays_and_notes_come_back_to_the_bit(tmp_path):
     assert restored["n"][0] == 4
 
 
+def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
+    path = tmp_path / "tree.safetensors"
+    storage.write_arrays(path, {"small": np.arange(3), "large": np.zeros(1000)}, {"iteration": 7})
+    arrays, notes = storage.read_arrays(path, lambda name: name == "small")
+    assert list(arrays) == ["small"]
+    assert notes == {"iteration": 7}
+
+
 @pytest.mark.parametrize("damage", [b"", b"not a tensor file", None])
 def test_a_damaged_array_file_says_so(tmp_path, damage):
     path = tmp_path / "tree.safetensors"

@@ -24,9 +24,8 @@ def write_history(path: Path, experiment: Experiment, columns: dict[str, Array])
     tables = {"metrics": np.arange(1, experiment.iterations + 1), "evaluations": moments}
     for table, iterations in tables.items():
         names = [name for name in columns if name.startswith(f"{table}/")]
-        happened = np.any(
-            np.isfinite(columns[names[0]]), axis=1
-        )  # an unfinished run has fewer rows
+        # an unfinished run has fewer rows; no single metric has to be there in all of them
+        happened = np.any([np.isfinite(columns[name]).any(axis=1) for name in names], axis=0)
         rows = (
             [iteration, seed, *(columns[name][row, index] for name in names)]
             for row, iteration in enumerate(iterations)

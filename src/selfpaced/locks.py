@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -40,8 +40,9 @@ def _acquire(path: Path, wait: bool) -> IO[str]:
         file = open(path, "w")  # noqa: SIM115 (whoever asked closes it)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
             file.close()  # whoever had it has deleted it: try again with the new one
         except BaseException:
             file.close()

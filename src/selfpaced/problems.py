@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import getattr_static
 from typing import Any
 
@@ -36,7 +37,7 @@ class Problem:
         if isinstance(known, ContextSpace):
             self._check_contexts(known)
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
         """What a learner needs to know."""
         environment = self.environment

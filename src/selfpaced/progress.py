@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -92,7 +93,7 @@ class Progress(Listener):
             self.advice.add(text)
             self.console.print(
                 f"[yellow]warning[/] (iteration {message['iteration']}, "
-                f"{count_seeds(message['num_seeds'])}): {text}",
+                f"{count_seeds(message['num_seeds'])}): {escape(text)}",
                 highlight=False,
                 soft_wrap=True,
             )
@@ -149,7 +150,7 @@ class Progress(Listener):
         if mean is not None:
             names = find_problem(self.experiment.problem).contexts.names
             for index, name in enumerate(names):
-                figures[name.replace("_", " ")] = f"{mean[index]:.2f} ± {std[index]:.2g}"
+                figures[escape(name.replace("_", " "))] = f"{mean[index]:.2f} ± {std[index]:.2g}"
         if speed := self._speed():
             figures["steps/s"] = f"{speed[0]:,.0f}".replace(",", " ")
             figures["time left"] = (

@@ -12,6 +12,7 @@ checkpoints/          only while the run is not finished
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -34,7 +35,7 @@ from selfpaced.export import (
 from selfpaced.history import join
 from selfpaced.locks import locked
 from selfpaced.records import Array
-from selfpaced.replacing import set_aside, withdraw
+from selfpaced.replacing import forget_replaced, set_aside, withdraw
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.storage import (
     name_leaves,
@@ -228,21 +229,25 @@ class RunFolder:
             if self.iteration() > 0:
                 try:
                     self.export(wall_seconds=0.0, may_finish=is_alone)  # nobody knows the seconds
-                except PermissionError:  # somebody else's run: look at what is there
+                except OSError as error:
+                    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                        raise
+                    # somebody else's run, or a disk for reading only: look at what is there
                     require(has_older, f"{self.path} has no tables yet, and cannot be written to")
 
     def _write_out(self, wall_seconds: float, may_finish: bool) -> None:
         experiment, blocks = self.experiment(), self.blocks()
         if (self.path / "summary.json").exists():  # of an earlier stretch of this run
             wall_seconds += self.summary()["wall_seconds"]
-        loaded = [read_arrays(self.checkpoint_path(index)) for index in range(len(blocks))]
+        paths = [self.checkpoint_path(block) for block in range(len(blocks))]
+        loaded = [read_arrays(path, _is_for_people) for path in paths]
         columns = join([history_columns(arrays) for arrays, _ in loaded])
         iterations = min(notes["iteration"] for _, notes in loaded)
         write_history(self.path, experiment, columns)
         learners = {
             name.removeprefix("state/"): np.concatenate([arrays[name] for arrays, _ in loaded])
             for name in loaded[0][0]
-            if name.startswith("state/learner/") and not name.startswith(f"state/{_REPLAY}")
+            if name.startswith("state/learner/")
         }
         write_arrays(self.path / "policies.safetensors", learners, {"seeds": experiment.seeds})
         is_finished = may_finish and iterations == experiment.iterations
@@ -253,6 +258,7 @@ class RunFolder:
         write_json(self.path / "summary.json", summary)
         if is_finished:
             shutil.rmtree(self._checkpoints)
+            forget_replaced(self.path)
 
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`."""
@@ -286,6 +292,12 @@ class RunFolder:
             return restore_leaves("learner", template, empty | arrays)
         except SelfpacedError as error:
             raise SelfpacedError(f"{path}: {error}") from error
+
+
+def _is_for_people(name: str) -> bool:
+    """Whether an array of a checkpoint goes into the files of a run: the record, the policies."""
+    is_learner = name.startswith("state/learner/") and not name.startswith(f"state/{_REPLAY}")
+    return is_learner or name.startswith("history/")
 
 
 def folder_name(*names: str) -> str:

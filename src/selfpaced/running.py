@@ -40,9 +40,10 @@ def run(
     listener: Listener | None = None,
 ) -> RunFolder:
     """Run an experiment into a new folder; every worker is pinned to a core of its own."""
-    num = min(workers or len(usable_cores()), len(experiment.seeds))
+    num = len(usable_cores()) if workers is None else workers
     require(num > 0, f"workers must be positive, got {workers}")
-    blocks, folder = _split(experiment.seeds, num), RunFolder(Path(out))
+    blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
+    folder = RunFolder(Path(out))
     with folder.occupied() as lock:
         RunFolder.create(folder.path, experiment, blocks, overwrite)
         _train_in(folder, experiment, lock, listener or Listener(), is_new=True)

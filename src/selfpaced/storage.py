@@ -67,10 +67,13 @@ def write_arrays(path: Path, arrays: dict[str, Array], notes: dict[str, Any]) ->
     write_bytes(path, save(whole, {"notes": json.dumps(notes)}))
 
 
-def read_arrays(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What `write_arrays` wrote, or a message about what is wrong with the file."""
+def read_arrays(
+    path: Path, wanted: Callable[[str], bool] = lambda name: True
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    """What `write_arrays` wrote, only arrays of wanted names, or what is wrong with the file."""
     with _opened(path) as file:
-        return {name: file.get_tensor(name) for name in list(file.keys())}, _notes(file)
+        names = [name for name in list(file.keys()) if wanted(name)]
+        return {name: file.get_tensor(name) for name in names}, _notes(file)
 
 
 def read_notes(path: Path) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Block:
             now = time.monotonic()
             if now - saved > patience:
                 checkpoint.save(self.path)
-                saved = now
+                saved = time.monotonic()  # a slow disk is not asked again at once
             if now - reported > SECONDS_BETWEEN_REPORTS or checkpoint.iteration == 1:
                 self._report(checkpoint.iteration, contexts, rows)
                 reported = now

@@ -63,6 +63,24 @@ def test_a_derived_learner_acts_its_own_way():
     assert np.abs(action).max() <= 0.5
 
 
+class Confident(PPO):
+    """Somebody's own way to be evaluated, for JAX only."""
+
+    def policy(self, noise, state, observation):
+        assert noise.shape == (2,)
+        return 0.1 * noise + self.value(state, observation)
+
+
+def test_a_derived_learner_is_evaluated_its_own_way():
+    learner = Confident(hidden=(8,))
+    state, (noise, observation) = states_of(learner), inputs()
+    evaluated = BlockPolicy(learner, state, trains=False)(noise, observation)
+    np.testing.assert_array_equal(evaluated, act_block(learner, False, state, noise, observation))
+    before = act_block._cache_size()
+    BlockPolicy(learner, state, trains=True)(noise[:, :2], observation[:, :2])
+    assert act_block._cache_size() == before  # in training it still acts in NumPy
+
+
 def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
     learner = PPO(hidden=(8,))
     state, (noise, observation) = states_of(learner), inputs()

@@ -173,6 +173,33 @@ def test_paths_go_on_to_the_end():
     )
 
 
+def test_paths_of_the_stochastic_policy_alone_are_the_same():
+    training = probe_training()
+    learner = training.init().learner
+    both = training.target_episodes(learner, 0, 5, keep_path=True)
+    alone = training.target_episodes(learner, 0, 5, boldness=(1.0,), keep_path=True)
+    assert alone.path.shape == (4, 2, 1, 5, 2)
+    np.testing.assert_array_equal(alone.path[:, :, 0], both.path[:, :, 0])
+    np.testing.assert_array_equal(alone.discounted_return, both.discounted_return[:, :1])
+
+
+def test_evaluations_share_their_worlds(monkeypatch):
+    training, made = probe_training(), []
+    make = HostProbe.make
+
+    def count(self, num, num_threads=1):
+        made.append(num)
+        return make(self, num, num_threads)
+
+    monkeypatch.setattr(HostProbe, "make", count)
+    state = training.init()
+    first = training.evaluate(state, 0, 5)
+    training.evaluate(state, 1, 5)
+    assert made == [2 * 4, 2 * 2 * 5]  # training, evaluation
+    for one, again in zip(first, training.evaluate(state, 0, 5), strict=True):
+        np.testing.assert_array_equal(one, again)
+
+
 def test_nothing_is_compiled_again_in_the_loop():
     training = HostTraining(
         probe_problem(HostProbe(length=3)), SPDL(update_offset=1), SMALL, (1, 2), 64, 4

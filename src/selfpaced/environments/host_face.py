@@ -64,7 +64,7 @@ class HostFace(gymnasium.Env[Array, Array]):
         """Begin an episode in the given context, or else in one drawn from the target."""
         super().reset(seed=seed)
         context = choose_context(self.np_random, self.problem.contexts, options)
-        seeds = [int(self.np_random.integers(2**63))]
+        seeds = [int(self.np_random.integers(2**31))]
         observation, _ = self._vector.reset(seed=seeds, options={"context": context[None]})  # type: ignore[arg-type]
         self._begun, self._ended, self._context = True, False, context
         return observation[0], {"context": context.copy(), "success": False}

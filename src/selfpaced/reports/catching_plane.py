@@ -12,7 +12,16 @@ from selfpaced.environments.ball_catching import passing_points
 from selfpaced.records import Array
 from selfpaced.reports.curricula import NUM_MOMENTS, explain_colours, shades
 from selfpaced.reports.names import name_runs, title_run
-from selfpaced.reports.style import FAINT, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
+from selfpaced.reports.style import (
+    FAINT,
+    INK,
+    QUIET,
+    SMALL_SIZE,
+    TEXT_SIZE,
+    VERMILION,
+    new_figure,
+    note,
+)
 from selfpaced.reports.travel import Travel
 from selfpaced.run_folder import RunFolder
 
@@ -36,7 +45,7 @@ def draw_catching_plane(folder: RunFolder) -> Figure:
     """The contexts of one run at a few moments."""
     figure = new_figure(10.5, 3.5, title_run(folder))
     _plot_moments(figure, Travel.load(folder))
-    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
+    note(figure, _LEGEND)
     return figure
 
 

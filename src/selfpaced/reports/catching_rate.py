@@ -10,13 +10,10 @@ from selfpaced.records import Array
 from selfpaced.reports.names import name_run, name_runs, title_run
 from selfpaced.reports.style import (
     BLUE,
-    INK,
-    QUIET,
-    SMALL_SIZE,
     TEXT_SIZE,
-    TITLE_SIZE,
     colour_of,
     new_figure,
+    note,
     tidy,
 )
 from selfpaced.reports.target_episodes import run_target_episodes
@@ -40,12 +37,10 @@ def draw_catching_rate(folder: RunFolder) -> Figure:
 
 def draw_catching_rates(folders: list[RunFolder]) -> Figure:
     """The catching rates of several runs."""
-    figure = new_figure(7.5, 1.5 + 0.5 * len(folders))
+    figure = new_figure(7.5, 1.5 + 0.5 * len(folders), folders[0].experiment().problem)
     rates = [catching_rates(folder) for folder in folders]
     colours = [colour_of(place) for place in range(len(folders))]
     _plot_bars(figure, rates, name_runs(folders, with_problem=False), colours)
-    title = folders[0].experiment().problem
-    figure.suptitle(title, x=0.012, ha="left", size=TITLE_SIZE, weight="bold", color=INK)
     return figure
 
 
@@ -82,4 +77,4 @@ def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: li
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.set_yticks(range(len(rates)), names)
     axes.tick_params(axis="y", length=0, labelsize=TEXT_SIZE)
-    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
+    note(figure, _LEGEND)

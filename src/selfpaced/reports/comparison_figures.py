@@ -26,6 +26,7 @@ from selfpaced.reports.style import (
     colour_of,
     dashes_of,
     new_figure,
+    note,
     save,
     tidy,
 )
@@ -94,7 +95,7 @@ def draw_interquartile_means(outcomes: Sequence[Outcome], rows: Sequence[Row]) -
         axes.tick_params(axis="y", length=0, labelsize=TEXT_SIZE)
         axes.spines["left"].set_visible(False)
         axes.set_ylim(len(teachers) - 0.5, -0.5)
-    _note(figure, "large: interquartile mean · bar: 95 % interval · small: single seeds")
+    note(figure, "large: interquartile mean · bar: 95 % interval · small: single seeds")
     return figure
 
 
@@ -112,7 +113,7 @@ def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improv
     for axes, learner in zip(panels, learners, strict=True):
         _name_panel(axes, outcomes, learner, len(learners))
         _plot_wins(axes, outcomes, [each for each in improvements if each.learner == learner])
-    _note(
+    note(
         figure,
         "probability that a seed of the row ends better than one of the column\n"
         "bold: the 95 % interval does not hold 50 %",
@@ -192,10 +193,6 @@ def _title(outcomes: Sequence[Outcome]) -> str:
     title = f"{experiment.problem}, {count_seeds(num)}"
     learners = {type(outcome.cell.experiment.learner).__name__ for outcome in outcomes}
     return f"{title}, {learners.pop()}" if len(learners) == 1 else title
-
-
-def _note(figure: Figure, text: str) -> None:
-    figure.supxlabel(text, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET)
 
 
 def _name_panel(axes: Axes, outcomes: Sequence[Outcome], learner: str, num: int) -> None:

@@ -25,6 +25,7 @@ from selfpaced.reports.style import (
     TARGET,
     TEXT_SIZE,
     new_figure,
+    note,
     tidy,
 )
 from selfpaced.reports.travel import Travel
@@ -59,7 +60,7 @@ def draw_contexts(folder: RunFolder) -> Figure:
     for component, axes in enumerate(lower.subplots(1, size)):
         _plot_component(axes, travel, component, moments)
     legend = f"{_ABOVE}{'' if travel.mean is None else _OUTLINES}\n{_BELOW}"
-    lower.supxlabel(legend, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
+    note(lower, legend)
     return figure
 
 

@@ -22,6 +22,7 @@ from selfpaced.reports.style import (
     colour_of,
     dashes_of,
     new_figure,
+    note,
     tidy,
 )
 from selfpaced.run_folder import RunFolder
@@ -64,7 +65,7 @@ def draw_learning_curves(folders: list[RunFolder]) -> Figure:
         _label_ends(upper, runs, [colour_of(looks[name]) for name in here], here)
         title = f"{problem}, {_num_seeds(folders, places)}"
         upper.set_title(title, loc="left", weight="bold", size=TITLE_SIZE, color=INK)
-    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET)
+    note(figure, _LEGEND)
     return figure
 
 

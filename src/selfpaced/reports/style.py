@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 
 from selfpaced.storage import write_bytes
 
@@ -39,6 +39,11 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
     if title:
         figure.suptitle(title, x=0.012, ha="left", size=TITLE_SIZE, weight="bold", color=INK)
     return figure
+
+
+def note(figure: FigureBase, text: str) -> None:
+    """What the marks mean, below everything."""
+    figure.supxlabel(text, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
 
 
 def tidy(axes: Axes, x_label: str = "", y_label: str = "") -> None:

@@ -12,7 +12,7 @@ from selfpaced.training.streams import Purpose
 def run_target_episodes(
     folder: RunFolder, num_episodes: int, keep_path: bool = False
 ) -> HostEpisodes:
-    """So many episodes of every seed of a run, the same ones every time."""
+    """So many stochastic episodes [S, 1, M] of a run, the same ones every time."""
     experiment = folder.experiment()
     training = experiment.training(experiment.seeds)
     require(
@@ -21,4 +21,6 @@ def run_target_episodes(
     assert isinstance(training, HostTraining)
     iteration = folder.summary()["iterations"]
     states = folder.learner_states()
-    return training.target_episodes(states, iteration, num_episodes, Purpose.REPORT, keep_path)
+    return training.target_episodes(
+        states, iteration, num_episodes, Purpose.REPORT, boldness=(1.0,), keep_path=keep_path
+    )

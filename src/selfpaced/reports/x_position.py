@@ -24,6 +24,7 @@ from selfpaced.reports.style import (
     TEXT_SIZE,
     FigureWithTable,
     new_figure,
+    note,
     tidy,
 )
 from selfpaced.reports.target_episodes import run_target_episodes
@@ -62,7 +63,7 @@ def draw_x_position(folder: RunFolder) -> FigureWithTable:
     axes = figure.subplots()
     _plot_walks(axes, walks)
     _frame(axes, [walks])
-    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET)
+    note(figure, _LEGEND)
     return FigureWithTable(figure, HEADER, tabulate(name_run(folder), walks))
 
 
@@ -82,7 +83,7 @@ def draw_x_positions(folders: list[RunFolder]) -> FigureWithTable:
     _frame(panels[0], several)  # the axes are shared
     for axes in panels[len(folders) :]:
         axes.set_axis_off()
-    figure.supxlabel(_LEGEND, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET)
+    note(figure, _LEGEND)
     return FigureWithTable(figure, HEADER, table)
 
 

@@ -19,7 +19,8 @@ class BlockPolicy:
     def __init__(self, learner: Learner, learner_state: Any, trains: bool) -> None:
         self._learner, self._state, self._trains = learner, learner_state, trains
         self._host_states: list[Any] | None = None
-        in_numpy = defined_last(type(learner), "host_state", "act") == "host_state"
+        plain = ("act",) if trains else ("policy", "act")
+        in_numpy = defined_last(type(learner), "host_state", *plain) == "host_state"
         if in_numpy and isinstance(learner, ActsInNumPy):
             state = learner.host_state(learner_state)
             num_seeds = len(jax.tree.leaves(state)[0])

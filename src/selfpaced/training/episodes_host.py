@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,24 +16,19 @@ from selfpaced.problems import Problem
 from selfpaced.records import Array
 from selfpaced.training.acting import BlockPolicy
 from selfpaced.training.evaluation import Evaluation
-from selfpaced.training.rollout_host import (
-    flag,
-    num_cores,
-    reset_worlds,
-    step_worlds,
-)
+from selfpaced.training.rollout_host import flag, reset_worlds, step_worlds
 
 
 class HostEpisodes(NamedTuple):
-    """Outcome of every episode, [S, 2, M]: stochastic policy first, then the deterministic one."""
+    """Outcome of every episode, [S, B, M]: a row for every boldness that was asked for."""
 
     discounted_return: Array
     success: Array
     length: Array
-    path: Array  # [T + 1, S, 2, M, O] observations, the last one repeats; empty if not wanted
+    path: Array  # [T + 1, S, B, M, O] observations, the last one repeats; empty if not wanted
 
     def evaluation(self) -> Evaluation:
-        """What counts."""
+        """What counts; boldness one comes first, then zero."""
         outcome: Any = (self.discounted_return, self.success, self.length)
         return Evaluation(*outcome)
 
@@ -41,29 +37,31 @@ def run_episodes(
     problem: Problem,
     learner: Learner,
     learner_state: Any,
+    make_worlds: Callable[[int], VectorEnv],
     keys: jax.Array,
     contexts: Array,
     reset_seeds: Array,
+    boldness: tuple[float, ...] = (1.0, 0.0),
     keep_path: bool = False,
 ) -> HostEpisodes:
-    """One episode per context [S, M, C] with each policy; both meet the same disturbances."""
+    """One episode per context [S, M, C] and boldness; all of these meet the same disturbances.
+
+    Boldness scales the noise of the actions: one is the stochastic policy, zero the other.
+    """
     environment = problem.environment
     assert isinstance(environment, HostEnvironment)
     num_seeds, num = reset_seeds.shape
     noise = np.array(_noise(environment.max_episode_steps, num, problem.spec.action_size, keys))
     policy = BlockPolicy(learner, learner_state, trains=False)
-    at_once = max(environment.max_side_by_side // (2 * num_seeds), 1)
+    at_once = max(environment.max_side_by_side // (len(boldness) * num_seeds), 1)
     num_portions = -(-num // at_once)
     size = -(-num // num_portions)
-    worlds = environment.make(num_seeds * 2 * size, num_cores())
-    try:
-        parts = []
-        for first in range(0, num, size):
-            rows = np.arange(first, first + size) % num  # the last portion is filled up
-            part = noise[:, :, rows], contexts[:, rows], reset_seeds[:, rows]
-            parts.append(_run_side_by_side(problem, worlds, policy, *part, keep_path))
-    finally:
-        worlds.close()
+    worlds = make_worlds(num_seeds * len(boldness) * size)
+    parts = []
+    for first in range(0, num, size):
+        rows = np.arange(first, first + size) % num  # the last portion is filled up
+        part = noise[:, :, rows], contexts[:, rows], reset_seeds[:, rows]
+        parts.append(_run_side_by_side(problem, worlds, policy, *part, boldness, keep_path))
     return HostEpisodes(
         discounted_return=np.concatenate([each.discounted_return for each in parts], 2)[..., :num],
         success=np.concatenate([each.success for each in parts], 2)[..., :num],
@@ -79,23 +77,24 @@ def _run_side_by_side(
     noise: Array,
     contexts: Array,
     reset_seeds: Array,
+    boldness: tuple[float, ...],
     keep_path: bool,
 ) -> HostEpisodes:
     num_seeds, num = reset_seeds.shape
-    shape, flat = (num_seeds, 2, num), (num_seeds, 2 * num)
+    shape, flat = (num_seeds, len(boldness), num), (num_seeds, len(boldness) * num)
 
-    def both(array: Array) -> Array:
-        """The same for the two policies; they lie side by side as one row of actors."""
-        return np.repeat(array[:, None], 2, axis=1)
+    def for_each(array: Array) -> Array:
+        """The same with every boldness; they lie side by side as one row of actors."""
+        return np.repeat(array[:, None], len(boldness), axis=1)
 
-    seeds = both(reset_seeds).reshape(-1).tolist()
-    observation = reset_worlds(worlds, seeds, both(contexts), np.ones(flat, bool))
+    seeds = for_each(reset_seeds).reshape(-1).tolist()
+    observation = reset_worlds(worlds, seeds, for_each(contexts), np.ones(flat, bool))
     discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
     alive, success = np.ones(flat, bool), np.zeros(flat, bool)
     path = [observation]
-    boldness = np.array([1.0, 0.0], np.float32)[None, :, None, None]
+    scales = np.array(boldness, np.float32)[None, :, None, None]
     for step in range(noise.shape[1]):
-        scaled = (both(noise[:, step]) * boldness).reshape(*flat, -1)
+        scaled = (for_each(noise[:, step]) * scales).reshape(*flat, -1)
         outcome = step_worlds(problem, worlds, policy(scaled, observation))
         observation, reward, terminated, truncated, info = outcome
         discounted_return += np.where(alive, problem.discount**step * reward, 0.0)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
@@ -55,6 +56,16 @@ class HostTraining(Training):
     def worlds(self) -> Worlds:
         """The simulator that training runs on; a row per seed and actor."""
         return Worlds(self.environment.make(len(self.seeds) * self.num_environments, num_cores()))
+
+    @cached_property
+    def _spare_worlds(self) -> dict[int, VectorEnv]:
+        """Worlds for whole episodes, by how many: processes take seconds to start, so they stay."""
+        return {}
+
+    def _make_spare(self, num: int) -> VectorEnv:
+        if num not in self._spare_worlds:
+            self._spare_worlds[num] = self.environment.make(num, num_cores())
+        return self._spare_worlds[num]
 
     def init(self) -> TrainingState:
         """The state before the first iteration."""
@@ -105,9 +116,10 @@ class HostTraining(Training):
         iteration: int,
         num_episodes: int,
         purpose: Purpose = Purpose.EVALUATE,
+        boldness: tuple[float, ...] = (1.0, 0.0),
         keep_path: bool = False,
     ) -> HostEpisodes:
-        """Episodes in fresh target contexts, with the stochastic and the deterministic policy."""
+        """Episodes in fresh target contexts, usually with and without noise in the actions."""
         streams = [host_stream(seed, iteration, purpose) for seed in self.seeds]
         contexts = [self.problem.contexts.sample_target(rng, num_episodes) for rng in streams]
         reset_seeds = [rng.integers(2**31, size=num_episodes) for rng in streams]
@@ -116,9 +128,11 @@ class HostTraining(Training):
             self.problem,
             self.learner,
             learner_state,
+            self._make_spare,
             keys,
             np.stack(contexts),
             np.stack(reset_seeds),
+            boldness,
             keep_path,
         )
 

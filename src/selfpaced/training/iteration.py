@@ -144,7 +144,7 @@ class Training:
 
     def require_finite(self, lesson: Lesson, learner: Any, seen: Any, iteration: int) -> None:
         """Stop before anything is saved that is not a number: it would never become one again."""
-        size = self.problem.spec.action_size
+        seen, size = np.asarray(seen), self.problem.spec.action_size
         noise = np.zeros((*seen.shape[:2], size), np.float32)
         actions = np.asarray(act_block(self.learner, False, learner, noise, seen))
         for index, (seed, episodes) in enumerate(zip(self.seeds, lesson.episodes, strict=True)):
