@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are used; `stats` alone takes a quarter of a second
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from selfpaced.records import Array
 from selfpaced.settings import require
@@ -75,7 +75,7 @@ def t_test(values: ArrayLike, others: ArrayLike, equal_variances: bool = False) 
     with warnings.catch_warnings():
         # SciPy warns of seeds that are almost identical, where the last digits do not matter to us
         warnings.simplefilter("ignore", RuntimeWarning)
-        return float(stats.ttest_ind(one, two, equal_var=equal_variances).pvalue)
+        return float(scipy.stats.ttest_ind(one, two, equal_var=equal_variances).pvalue)
 
 
 def area_under_curve(iterations: ArrayLike, curves: ArrayLike) -> Array:
@@ -135,7 +135,7 @@ def _curves(iterations: ArrayLike, curves: ArrayLike) -> tuple[Array, Array]:
 
 
 def _middle_mean(samples: Array, axis: int = -1) -> Array:
-    return np.asarray(stats.trim_mean(samples, 0.25, axis=axis))
+    return np.asarray(scipy.stats.trim_mean(samples, 0.25, axis=axis))
 
 
 def _share_of_wins(one: Array, two: Array, axis: int = -1) -> Array:
@@ -149,7 +149,7 @@ def _bootstrapped(statistic: Callable[..., Any], *samples: Array) -> Estimate:
     value = float(statistic(*samples))
     if min(map(len, samples)) < 2:
         return Estimate(value, float("nan"), float("nan"))
-    interval = stats.bootstrap(
+    interval = scipy.stats.bootstrap(
         samples,
         statistic,
         n_resamples=NUM_RESAMPLES,
