@@ -9,7 +9,6 @@ from selfpaced import PPO, GoalGAN, RunFolder, SelfpacedError, neurips2020
 from selfpaced.checkpoint import Checkpoint
 from selfpaced.cli import main
 from selfpaced.experiment import Experiment
-from selfpaced.workers import share_cores
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mujoco") is None, reason="MuJoCo is not installed"
@@ -96,12 +95,6 @@ def test_what_a_robot_cannot_do_is_said():
         replace(neurips2020("ant-gate", "goal-gan"), teacher=GoalGAN(clip_replay=False))
     with pytest.raises(SelfpacedError, match="AntGate"):
         replace(neurips2020("ant-gate"), environment=3)
-
-
-def test_simulators_share_all_cores_and_compiled_blocks_take_one_each():
-    assert share_cores([0, 1, 2, 3], 2, is_hosted=True) == [[0, 2], [1, 3]]
-    assert share_cores([0, 1, 2, 3], 2, is_hosted=False) == [[0], [1]]
-    assert share_cores([0, 1], 3, is_hosted=True) == [[0], [1], [0]]
 
 
 def test_a_policy_that_holds_still_does_not_depend_on_the_seeds_beside_it():

@@ -11,11 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
+from selfpaced.cores import usable_cores
 from selfpaced.experiment import Experiment
 from selfpaced.replacing import forget_replaced, withdraw
 from selfpaced.run_folder import RunFolder
 from selfpaced.settings import SelfpacedError, require
-from selfpaced.workers import Listener, listen, started_workers, tell, usable_cores
+from selfpaced.workers import Listener, listen, started_workers, tell
 
 
 class InterruptedRunError(Exception):

@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,13 @@ def plain(content: Any) -> Any:
     if isinstance(content, float) and not np.isfinite(content):
         return None
     return content
+
+
+def cache_folder() -> Path | None:
+    """Where files may be that can be made again; some users of containers have no home."""
+    with suppress(RuntimeError):
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfpaced"
+    return None
 
 
 def _cell(value: Any) -> str:

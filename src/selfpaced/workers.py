@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any
 
+from selfpaced.cores import free_cores_first, share_cores, usable_cores
 from selfpaced.experiment import Experiment
 from selfpaced.run_folder import RunFolder
+from selfpaced.storage import cache_folder
 
 _WORKER_SETTINGS = {
     # threads of BLAS cost more than they give on operations this small
@@ -47,30 +48,11 @@ class Listener:
         """The workers are gone."""
 
 
-def usable_cores() -> list[int]:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
-def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:
-    """The cores of every block: one each, and with a simulator also those left over.
-
-    Compiled blocks are fastest on one core; threads that simulate can use more.
-    """
-    if not is_hosted or num_blocks >= len(cores):
-        return [[cores[block % len(cores)]] for block in range(num_blocks)]
-    return [cores[block::num_blocks] for block in range(num_blocks)]
-
-
 def worker_settings(is_hosted: bool) -> dict[str, str]:
     """The environment variables of the processes that train."""
     settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
-    with suppress(RuntimeError):  # some users of containers have no home
-        # the second run with the same shapes starts in seconds
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        settings["JAX_COMPILATION_CACHE_DIR"] = str(cache / "selfpaced" / "compiled")
+    if cache := cache_folder():  # the second run with the same shapes starts in seconds
+        settings["JAX_COMPILATION_CACHE_DIR"] = str(cache / "compiled")
     return settings
 
 
@@ -78,17 +60,18 @@ def worker_settings(is_hosted: bool) -> dict[str, str]:
 def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Iterator[list[Worker]]:
     """The processes; however this ends, they are asked to save and leave, and waited for."""
     processes: list[Worker] = []
-    is_hosted = folder.experiment().is_hosted
-    shares = share_cores(usable_cores(), len(folder.blocks()), is_hosted)
-    with ExitStack() as logs:
+    is_hosted, num = folder.experiment().is_hosted, len(folder.blocks())
+    cores = usable_cores()
+    with ExitStack() as stack:
+        order = stack.enter_context(free_cores_first(cores, len(cores) if is_hosted else num))
         try:
-            for block, cores in enumerate(shares):
+            for block, share in enumerate(share_cores(order, num, is_hosted)):
                 path = folder.log_path(block)
                 path.parent.mkdir(exist_ok=True)
                 path.unlink(missing_ok=True)
-                log = logs.enter_context(open(path, "a"))
+                log = stack.enter_context(open(path, "a"))
                 processes.append(
-                    _start(folder, block, cores, worker_settings(is_hosted), log, lock)
+                    _start(folder, block, share, worker_settings(is_hosted), log, lock)
                 )
             yield processes
         finally:
