@@ -125,6 +125,21 @@ class ProbeWorlds(ForgetfulProbeWorlds):
         )
 
 
+class Shaky(HostProbe):
+    """Every episode breaks down in its second step."""
+
+    def make(self, num_envs, num_threads=1):
+        worlds = ProbeWorlds(self, num_envs)
+        step = worlds.step
+
+        def shake(actions):
+            *outcome, info = step(actions)
+            return *outcome, info | {"unstable": worlds.time == 2}
+
+        worlds.step = shake
+        return worlds
+
+
 def probe_problem(probe: Probe) -> Problem:
     contexts = ContextSpace(
         names=("cue",),
@@ -134,6 +149,9 @@ def probe_problem(probe: Probe) -> Problem:
         target=Gaussian.diagonal([0.5], [0.1]),
     )
     return Problem("probe", "a probe", probe, contexts, DISCOUNT)
+
+
+SHAKY = probe_problem(Shaky(length=2))
 
 
 def train(training, iterations, state=None, start=0):

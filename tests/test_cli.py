@@ -1,5 +1,7 @@
 import ast
 import inspect
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -37,6 +39,15 @@ def test_list_names_everything(capsys):
     text = capsys.readouterr().out
     for name in ("point-mass-3d", "point-mass-2d", "spdl", "default", "random", "ppo"):
         assert name in text
+    assert "spdl-star, goal-gan-star, default-star: the paper's variants for ball-catching" in text
+
+
+@pytest.mark.parametrize("module", ["selfpaced", "selfpaced.cli"])
+def test_the_command_is_also_a_module(module):
+    command = [sys.executable, "-m", module, "train", "nonsense"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "unknown problem 'nonsense'" in told.stderr
 
 
 def test_train_alone_means_the_paper():

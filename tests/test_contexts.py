@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from selfpaced import ContextSpace, Gaussian, SelfpacedError
+from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS
 from selfpaced.problems import POINT_MASS_2D, POINT_MASS_3D
 
 CORRELATED = Gaussian(np.array([0.3, -1.0]), np.array([[0.5, 0.0], [0.2, 1.5]]))
@@ -89,6 +90,17 @@ def test_an_impossible_space_says_what_is_wrong(changes, message):
 def test_a_bad_context_says_what_is_wrong(context, message):
     with pytest.raises(SelfpacedError, match=message):
         space().check(context)
+
+
+def test_bounds_that_have_been_through_single_precision_are_still_bounds():
+    contexts = BALL_CATCHING_CONTEXTS
+    for bound in (contexts.lower, contexts.upper):
+        rounded = np.array(bound, np.float32)
+        assert contexts.contains(rounded)
+        inside = contexts.check(rounded)
+        np.testing.assert_array_equal(inside, contexts.clip(inside))
+    with pytest.raises(SelfpacedError, match=r"must lie in \[0.392699, 1.5708\], got 1.5707965"):
+        contexts.check([1.5707965, 1.0, 2.0])
 
 
 @pytest.mark.parametrize(

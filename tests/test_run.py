@@ -498,6 +498,43 @@ def test_a_metric_that_is_sometimes_missing_costs_no_row(tmp_path):
     assert np.isfinite(metrics["context/gate_width_mean"]).all()
 
 
+class Attentive(Listener):
+    """Remembers all that was said."""
+
+    def __init__(self):
+        self.messages = []
+
+    def hear(self, block, message):
+        self.messages.append(message)
+
+
+def test_simulations_that_break_down_are_told_and_counted(tmp_path):
+    experiment = replace(
+        neurips2020("tests.probes:SHAKY", "random"),
+        learner=PPO(hidden=(8,), num_minibatches=4),
+        seeds=(1, 2),
+        iterations=2,
+        steps_per_iteration=64,
+        evaluation_episodes=10,
+    )
+    listener = Attentive()
+    folder = run(experiment, tmp_path / "run", workers=1, listener=listener)
+    advice = [message["advice"] for message in listener.messages if "advice" in message]
+    assert sum("became unstable" in text for text in advice) == 1  # once is enough
+    np.testing.assert_array_equal(folder.metrics()["train/unstable"], 32)
+    np.testing.assert_array_equal(folder.evaluations()["unstable"], 10)
+
+
+def test_who_told_an_error_is_not_asked_to_leave(tmp_path):
+    class Hasty(Attentive):
+        def leave(self):
+            pytest.fail("nobody was at work any more")
+
+    broken = replace(SMALL, teacher=Broken(), iterations=1, seeds=(1,))
+    with pytest.raises(SelfpacedError, match="no_such_thing"):
+        run(broken, tmp_path / "run", listener=Hasty())
+
+
 def test_no_workers_are_refused(tmp_path):
     with pytest.raises(SelfpacedError, match="workers must be positive, got 0"):
         run(SMALL, tmp_path / "run", workers=0)

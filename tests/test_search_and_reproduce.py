@@ -14,6 +14,7 @@ from selfpaced.comparison import Cell, Outcome
 from selfpaced.paper import GRIDS, RESULTS, TABLE_1, grid_of
 from selfpaced.reproduce_command import ReproduceOptions, _against, plan_result
 from selfpaced.search_command import SearchOptions, _write, plan_search, rank
+from selfpaced.storage import write_csv
 from selfpaced.train_command import parse_train
 
 
@@ -107,8 +108,12 @@ def test_the_distance_to_the_paper_is_in_joint_standard_errors():
 def test_reproduce_puts_the_papers_figure_next_to_ours(tmp_path, monkeypatch, capsys):
     from selfpaced import reproduce_command as module
 
+    def draw_together(folders, out):
+        write_csv(out / "x_position.csv", ["run", "seed", "median_x"], [["SPDL", 3, 4.25]])
+        return [out / "x_position.png", out / "x_position.csv"]
+
     monkeypatch.setattr(module, "run_cells", lambda *_: None)
-    monkeypatch.setattr(module, "draw_together", lambda *_: [])
+    monkeypatch.setattr(module, "draw_together", draw_together)
     monkeypatch.setattr(module, "draw_run", lambda *_: [])
     levels = {"spdl": 9.3, "default": 2.4}
     monkeypatch.setattr(
@@ -121,6 +126,8 @@ def test_reproduce_puts_the_papers_figure_next_to_ours(tmp_path, monkeypatch, ca
     assert "## point-mass-3d, ppo" in text
     assert "9.35 ± 0.1" in text
     assert "| best |" in text
+    assert "### x position\n\n| run | seed | median x |\n|" in text
+    assert "| SPDL | 3 | 4.25 |" in text
     rows = (tmp_path / "table-1-ppo.csv").read_text().splitlines()
     assert len(rows) == 1 + 10
     first = dict(zip(rows[0].split(","), rows[1].split(","), strict=True))

@@ -60,3 +60,7 @@ def _print_help() -> None:
 
 def _escape(error: BaseException) -> str:
     return str(error).replace("[", r"\[")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from selfpaced.compare_command import compare_command
 from selfpaced.learners import LEARNERS
+from selfpaced.presets import STARRED
 from selfpaced.problems import PROBLEMS
 from selfpaced.progress import Progress
 from selfpaced.reports import draw_run, draw_together
@@ -37,6 +38,10 @@ def list_command(arguments: list[str]) -> None:
         console.print(f"[bold]{title}[/]")
         for name, summary in entries.items():
             console.print(f"  {name:<15} {summary}", soft_wrap=True)
+        if title == "teachers":
+            for problem, starred in STARRED.items():
+                names = ", ".join(f"{name}-star" for name in starred)
+                console.print(f"  {names}: the paper's variants for {problem}", soft_wrap=True)
 
 
 def resume_command(arguments: list[str]) -> None:

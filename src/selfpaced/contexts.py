@@ -128,9 +128,15 @@ class ContextSpace:
         """Move every component that left the box to the nearest bound."""
         return np.clip(np.asarray(contexts, np.float64), *self.box)
 
+    @cached_property
+    def _rounded_box(self) -> Array:
+        """The box with bounds that have been through single precision, should that widen it."""
+        (lower, upper), rounded = self.box, self.box.astype(np.float32).astype(np.float64)
+        return np.array([np.minimum(lower, rounded[0]), np.maximum(upper, rounded[1])])
+
     def contains(self, contexts: ArrayLike) -> Array:
-        """Whether each context lies in the box (bounds included)."""
-        lower, upper = self.box
+        """Whether each context lies in the box, bounds included, also in single precision."""
+        lower, upper = self._rounded_box
         array = np.asarray(contexts, np.float64)
         return np.all((array >= lower) & (array <= upper), axis=-1)
 
@@ -139,7 +145,7 @@ class ContextSpace:
         return self.clip(self.target.sample(rng, num))
 
     def check(self, context: ArrayLike) -> Array:
-        """Return one context as an array, or say what is wrong with it."""
+        """Return one context as an array inside the box, or say what is wrong with it."""
         wanted = f"a context wants {self.size} numbers ({', '.join(self.names)})"
         try:
             array = np.asarray(context, np.float64)
@@ -147,13 +153,13 @@ class ContextSpace:
             raise SelfpacedError(f"{wanted}, got {context!r}") from None
         if array.shape != (self.size,):
             raise SelfpacedError(f"{wanted}, got an array of shape {array.shape}")
-        for name, value, low, high in zip(self.names, array, self.lower, self.upper, strict=True):
+        for name, value, low, high in zip(self.names, array, *self._rounded_box, strict=True):
             if not low <= value <= high:
                 raise SelfpacedError(
-                    f"context component {name!r} must lie in [{low:g}, {high:g}], got {value:g} "
+                    f"context component {name!r} must lie in [{low:g}, {high:g}], got {value:.9g} "
                     "(clip it with ContextSpace.clip if that is what you want)"
                 )
-        return array
+        return self.clip(array)
 
 
 def _solve(cholesky: Array, right: Array) -> Array:

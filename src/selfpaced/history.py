@@ -56,9 +56,11 @@ class History:
                 ("success", evaluation.success),
                 ("length", evaluation.length),
             ):
-                self._column(f"evaluations/{policy}{name}", num)[row] = column[:, which].mean(
-                    axis=1
-                )
+                per_seed = column[:, which].mean(axis=1)
+                self._column(f"evaluations/{policy}{name}", num)[row] = per_seed
+            if evaluation.unstable is not None:
+                count = evaluation.unstable[:, which].sum(axis=1)
+                self._column(f"evaluations/{policy}unstable", num)[row] = count
         size = contexts.shape[-1]
         samples = contexts[:, :NUM_SAMPLES]
         self._column("contexts/samples", num, *samples.shape[1:])[row] = samples

@@ -124,7 +124,7 @@ _GOAL_GAN = {  # delta_NOISE, n_ROLLOUT, p_SUCCESS
 }
 # Table 1: what an asterisk stands for. Without it SPDL and GoalGAN know no easy contexts to begin
 # with, and every policy begins by holding still.
-_STARRED = {"ball-catching": ("spdl", "goal-gan", "default")}
+STARRED = {"ball-catching": ("spdl", "goal-gan", "default")}
 
 
 def neurips2020(
@@ -170,7 +170,7 @@ def _split_variant(problem: str, teacher: str) -> tuple[str, str]:
     plain = teacher.removesuffix("*").removesuffix("-star")
     if plain == teacher:
         return teacher, ""
-    starred = _STARRED.get(problem, ())
+    starred = STARRED.get(problem, ())
     have = ", ".join(f"{name}*" for name in starred) or "none"
     require(plain in starred, f"{problem} has these starred teachers: {have}; got {teacher}")
     return plain, "*"
@@ -187,7 +187,7 @@ def _teachers(problem: str, variant: str, learner: str) -> dict[str, Any]:
         found["alp-gmm"] = ALPGMM(p_random, num_rollouts, buffer_size)
     if (problem, learner) in _GOAL_GAN:
         noise_level, num_rollouts, p_success = _GOAL_GAN[problem, learner]
-        pretrain = problem not in _STARRED or variant == "*"
+        pretrain = problem not in STARRED or variant == "*"
         found["goal-gan"] = GoalGAN(
             noise_level,
             num_rollouts,

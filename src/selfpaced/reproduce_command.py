@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +106,11 @@ def report(
             if column:
                 lines += [f"## {problem}, {learner}", "", *_table(problem, learner, column), ""]
         ours = [outcome.cell for outcome in outcomes if outcome.cell.experiment.problem == problem]
-        pictures += draw_together([cell.folder for cell in ours], out / name / problem)
+        drawn = draw_together([cell.folder for cell in ours], out / name / problem)
+        for path in drawn:
+            if path.suffix == ".csv":
+                lines += [f"### {path.stem.replace('_', ' ')}", "", *_numbers_of(path), ""]
+        pictures += drawn
         for cell in ours:
             if cell.teacher == "spdl":
                 pictures += draw_run(cell.folder, out / name / problem / cell.path.name)
@@ -149,11 +154,20 @@ def _table(problem: str, learner: str, column: Sequence[Outcome]) -> list[str]:
             outcome.cell.teacher,
             plus_minus(mean, error),
             *_against(published.get(outcome.cell.teacher), mean, error),
-            "best" if outcome is best else f"{p_value:.2g}",
+            "best" if outcome is best else "–" if math.isnan(p_value) else f"{p_value:.2g}",
             f"{outcome.wall_seconds / 60:.1f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _numbers_of(path: Path) -> list[str]:
+    """The table that belongs to a figure."""
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    shown = [[f"{float(cell):.2f}" if "." in cell else cell for cell in row] for row in rows]
+    names = [name.replace("_", " ") for name in header]
+    return [f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *shown)]
 
 
 def _against(paper: tuple[float, float] | None, mean: float, error: float) -> tuple[str, str]:

@@ -33,7 +33,8 @@ class TrainOptions:
     problem: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PROBLEM")]
     """what to learn (see `selfpaced list`), or your own as module:PROBLEM"""
     teacher: str = "spdl"
-    """who chooses the contexts, e.g. alp-gmm, or your own as module:Class"""
+    """who chooses the contexts, e.g. alp-gmm, the paper's starred variants on ball-catching as
+    spdl-star, goal-gan-star and default-star, or your own as module:Class"""
     learner: str | None = None
     """who improves the policy, or your own as module:Class; None: ppo, or episodic with sprl"""
     seeds: int = NUM_SEEDS

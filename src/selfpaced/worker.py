@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -138,16 +139,20 @@ class Block:
             "time/teacher_seconds": checkpoint.teacher_seconds,
         }
         checkpoint.history.record_iteration(checkpoint.iteration, [row | timing for row in rows])
-        self._warn_of_instability(checkpoint.iteration, rows)
+        self._warn_of_instability(
+            checkpoint.iteration, [row.get("train/unstable", 0) for row in rows]
+        )
         return contexts, rows
 
-    def _warn_of_instability(self, iteration: int, rows: list[Metrics]) -> None:
-        """Say it once; how often it happens is in the metrics."""
-        unstable = [row.get("train/unstable", 0) for row in rows]
-        if any(unstable) and not self.has_warned:
+    def _warn_of_instability(self, iteration: int, per_seed: Iterable[float]) -> None:
+        """Say it once; how often it happens is in the tables."""
+        num = sum(1 for count in per_seed if count > 0)
+        if num and not self.has_warned:
             self.has_warned = True
-            text = "a simulation became unstable: its episode was ended (metrics: train/unstable)"
-            num = sum(count > 0 for count in unstable)
+            text = (
+                "a simulation became unstable: its episode was ended (see train/unstable in "
+                "metrics.csv, unstable in evaluations.csv)"
+            )
             self.parent.tell({"advice": text, "iteration": iteration, "num_seeds": num})
 
     def _evaluate(self, checkpoint: Checkpoint) -> None:
@@ -161,6 +166,8 @@ class Block:
                 f"seed {seed}, evaluation after iteration {checkpoint.iteration}: a return on the "
                 "target is not finite; check the environment's rewards",
             )
+        if evaluation.unstable is not None:
+            self._warn_of_instability(checkpoint.iteration, evaluation.unstable.sum(axis=(1, 2)))
         gaussians = [self.training.teacher.distribution(teacher) for teacher in state.teachers]
         checkpoint.history.record_evaluation(checkpoint.iteration, evaluation, contexts, gaussians)
         self.evaluated = {

@@ -27,6 +27,7 @@ _WORKER_SETTINGS = {
 }
 # with a simulator in the loop: thousands of short calls, each of them awaited
 _HOSTED_SETTINGS = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
+_SECONDS_TO_LEAVE = 10.0  # of a worker that has told its error
 _NUM_LAST_WORDS = 10  # lines of the log of a worker that died without a message
 
 Worker = subprocess.Popen[str]
@@ -145,6 +146,8 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                         continue
                     if "error" in message:
                         errors.append(message["error"])
+                        with suppress(subprocess.TimeoutExpired):
+                            process.wait(_SECONDS_TO_LEAVE)  # nobody has to ask it to
                     listener.hear(block, message)
                     continue
                 selector.unregister(process.stdout)

@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -188,7 +189,7 @@ def test_without_graphics_the_way_to_get_them_is_said(monkeypatch):
         raise RuntimeError("no display")
 
     monkeypatch.setattr(mujoco_picture.mujoco, "Renderer", broken)
-    monkeypatch.setattr(mujoco_picture, "_failures", [])
+    monkeypatch.setattr(mujoco_picture, "graphics_failures", [])
     face = HostFace(CATCHING, render_mode="rgb_array")
     face.reset(seed=0)
     for _ in range(2):
@@ -210,10 +211,21 @@ def test_a_problem_of_ones_own_has_a_face_as_well():
     _, info = face.reset(seed=0, options={"context": [1.0, 2.0]})
     assert info == {"context": pytest.approx([1.0, 2.0]), "success": False}
     *_, info = face.step(np.zeros(2))
-    assert info == {"context": pytest.approx([1.0, 2.0]), "success": False}
+    flags = {"success": False, "unstable": False}
+    assert info == {"context": pytest.approx([1.0, 2.0]), **flags}
     with pytest.raises(SelfpacedError, match="mine cannot be copied"):
         copy.deepcopy(face)
     face.close()
+
+
+def test_settings_of_the_environment_go_through_gymnasium_make():
+    face = gymnasium.make("selfpaced/BallCatching-v0", normal="axis").unwrapped
+    assert face.problem.environment == BallCatching(normal="axis")
+    assert face._vector.environment.normal == "axis"
+    with pytest.raises(SelfpacedError, match="setting of catching 'norm': did you mean 'normal'"):
+        HostFace(CATCHING, norm="axis")
+    with pytest.raises(SelfpacedError, match="normal"):
+        HostFace(CATCHING, normal="diagonal")
 
 
 @pytest.mark.parametrize("size", [(0, 480), (640, 100_000)])

@@ -44,8 +44,10 @@ def test_the_papers_moments_are_shown_where_they_are_known():
     travel = travel_at(range(0, 500, 10))
     assert tuple(travel.iterations[choose_moments(travel)]) == MOMENTS
     travel = travel_at(range(0, 500, 25))
+    assert tuple(travel.iterations[choose_moments(travel)]) == (0, 50, 75, 100, 150, 200)
+    travel = travel_at(range(0, 500, 50))  # 75 and 100 would be one
     shown = travel.iterations[choose_moments(travel)]
-    assert (len(shown), shown[0], shown[-1]) == (6, 0, 475)
+    assert (len(shown), shown[0], shown[-1]) == (6, 0, 450)
 
 
 def test_the_sketch_is_the_arm_of_the_model():

@@ -4,10 +4,12 @@ import sys
 import pytest
 
 from selfpaced import RunFolder, SelfpacedError
+from selfpaced.environments.point_mass import PointMass
 from selfpaced.problems import PROBLEMS
-from selfpaced.reports import draw_run, draw_together
+from selfpaced.reports import draw_run, draw_together, figures
 from selfpaced.reports.figures import SPECIAL
 from selfpaced.reports.names import name_runs
+from selfpaced.settings import MissingPartError
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -76,6 +78,19 @@ def test_a_damaged_folder_leaves_no_pictures(make_run):
     with pytest.raises(SelfpacedError, match="damaged"):
         draw_run(run)
     assert not run.figures.exists()
+
+
+def test_what_needs_a_missing_part_is_left_out_and_said(make_run, monkeypatch):
+    def lacking(folder):
+        raise MissingPartError("no MuJoCo: pip install it")
+
+    run = make_run()
+    (special,) = figures.SPECIAL[PointMass]
+    monkeypatch.setitem(figures.SPECIAL, PointMass, (special._replace(draw=lacking),))
+    with pytest.raises(MissingPartError, match=r"trajectories.png is left out: no MuJoCo"):
+        draw_run(run)
+    drawn = sorted(path.name for path in run.figures.iterdir())
+    assert drawn == ["contexts.png", "learning_curve.png"]
 
 
 def test_names_say_no_more_than_needed(make_run):

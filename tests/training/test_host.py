@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 import selfpaced  # noqa: F401 (registers the environments)
 from selfpaced import PPO, SAC, SPDL, Default, Random
@@ -13,7 +14,7 @@ from selfpaced.settings import SelfpacedError
 from selfpaced.training import acting, episodes_host, host, iteration, rollout_host
 from selfpaced.training.host import HostTraining
 from selfpaced.training.iteration import Training
-from tests.probes import DISCOUNT, HostProbe, Probe, ProbeWorlds, probe_problem, train
+from tests.probes import DISCOUNT, SHAKY, HostProbe, Probe, ProbeWorlds, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
 
@@ -59,7 +60,7 @@ def start(training):
 def test_time_outs_are_told_from_ends(ends_by, time_out):
     training = probe_training(length=2, ends_by=ends_by)
     state, contexts = start(training)
-    collector = training._collector(state.actors, contexts, 0)
+    collector = training._collector(state, contexts, 0)
     rollout = collector.collect(state.learner, np.zeros((6, 2, 4, 1), np.float32))
     over = np.arange(6) % 2 == 1
     np.testing.assert_array_equal(rollout.truncated[:, 1, 2], over & time_out)
@@ -106,12 +107,60 @@ def test_worlds_that_cannot_be_saved_begin_new_episodes_when_resumed():
     np.testing.assert_array_equal(lesson.episodes[0].context[:, 0], contexts[0, :4, 0])
 
 
-def test_episodes_shorter_than_promised_are_noticed():
+def test_contexts_never_run_out_even_if_episodes_are_shorter_than_promised():
     class Hasty(HostProbe):
         min_episode_steps = 30
 
-    training = HostTraining(probe_problem(Hasty(length=2)), Random(), SMALL, (1,), 64, 4)
-    with pytest.raises(SelfpacedError, match="min_episode_steps"):
+    training = HostTraining(probe_problem(Hasty(length=2)), Random(), SMALL, (1, 2), 64, 4)
+    state = training.init()
+    contexts = training.sample_contexts(state, 0)
+    _, lesson = training.learn(state, contexts, 0)
+    for drawn, episodes in zip(contexts, lesson.episodes, strict=True):
+        assert len(episodes.context) == 32 > len(drawn)
+        np.testing.assert_allclose(episodes.context[: len(drawn)], drawn)
+        assert len(np.unique(episodes.context)) == 32  # none was handed out twice
+    again = training.learn(training.init(), contexts, 0)[1]
+    np.testing.assert_array_equal(again.episodes[1].context, lesson.episodes[1].context)
+
+
+def test_what_becomes_unstable_is_counted_in_training_and_evaluation():
+    training = HostTraining(SHAKY, Random(), SMALL, (1, 2), 64, 4)
+    _, lesson = training.learn(*start(training), 0)
+    assert [row["train/unstable"] for row in lesson.metrics] == [32, 32]  # of 64 steps each
+    evaluation = training.evaluate(training.init(), 0, 5)
+    assert evaluation.unstable.shape == (2, 2, 5)
+    assert evaluation.unstable.all()
+    assert not probe_training().evaluate(probe_training().init(), 0, 5).unstable.any()
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_worlds_that_reset_by_themselves_are_refused(mode):
+    class Selfwilled(HostProbe):
+        def make(self, num_envs, num_threads=1):
+            worlds = super().make(num_envs, num_threads)
+            worlds.metadata = {"autoreset_mode": mode}
+            return worlds
+
+    training = HostTraining(probe_problem(Selfwilled()), Random(), SMALL, (1,), 64, 4)
+    with pytest.raises(SelfpacedError, match="Selfwilled resets by itself"):
+        training.init()
+
+
+def test_worlds_that_begin_in_other_contexts_are_found_out():
+    class Deaf(HostProbe):
+        def make(self, num_envs, num_threads=1):
+            worlds = super().make(num_envs, num_threads)
+            reset = worlds.reset
+
+            def ignore(*, seed=None, options=None):
+                shown = np.zeros((num_envs, 1))
+                return reset(seed=seed, options=options)[0], {"context": shown}
+
+            worlds.reset = ignore
+            return worlds
+
+    training = HostTraining(probe_problem(Deaf()), Random(), SMALL, (1,), 64, 4)
+    with pytest.raises(SelfpacedError, match=r"in another context than it was given.*got \[0.0\]"):
         train(training, 1)
 
 
@@ -245,6 +294,19 @@ def test_anybodys_gymnasium_environment_runs_in_processes_of_its_own():
     assert np.isfinite(outcome.discounted_return).all()
     assert (outcome.length > 5).all()
     training.worlds.vector.close()
+
+
+def test_what_breaks_down_in_anybodys_gymnasium_environment_is_told(monkeypatch):
+    pytest.importorskip("mujoco")
+    from selfpaced.environments import ant_gate_vector
+
+    monkeypatch.setattr(ant_gate_vector, "MAX_SPEED", 1e-6)
+    worlds = GymnasiumEnvironment("selfpaced/AntGate-v0", time_limit=750).make(2)
+    worlds.reset(seed=[1, 2], options={"context": np.array([[0.0, 8.0], [1.0, 8.0]])})
+    for unstable in (True, False):  # it is told once, then the episode is over
+        _, _, terminated, _, info = worlds.step(np.zeros((2, 8)))
+        assert terminated.all()
+        assert info["unstable"].tolist() == [unstable, unstable]
 
 
 def test_contexts_reach_anybodys_gymnasium_environment():

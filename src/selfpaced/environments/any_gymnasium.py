@@ -1,9 +1,9 @@
 """Anybody's Gymnasium environment, many copies of it stepped together by Gymnasium itself.
 
 The environment takes its context from `reset(options={"context": [C]})` and may say how it went in
-`info["success"]`. How the copies are vectorised is Gymnasium's business: one after the other in
-this process, or each in a process of its own. Such environments cannot be saved in mid-episode: a
-run that is resumed begins new episodes.
+`info["success"]` and `info["unstable"]`. How the copies are vectorised is Gymnasium's business: one
+after the other in this process, or each in a process of its own. Such environments cannot be saved
+in mid-episode: a run that is resumed begins new episodes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require, require_positive
+
+_FLAGS = ("success", "unstable")  # of an info, false where it does not say
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ class _Row(gymnasium.Wrapper):
         ends = {
             "terminated": bool(terminated),
             "truncated": bool(truncated) and not terminated,
-            "success": bool(info.get("success", False)),
+            **{name: bool(info.get(name, False)) for name in _FLAGS},
         }
         return self.last, float(reward), False, False, ends
 
@@ -168,12 +176,17 @@ class _Row(gymnasium.Wrapper):
 class _RealEnds(VectorWrapper):
     """Puts the ends of episodes where they belong."""
 
+    def __init__(self, env: VectorEnv) -> None:
+        super().__init__(env)
+        # Gymnasium would reset by itself, but it never learns that an episode is over
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+
     def step(self, actions: Array) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """One step of all copies."""
         observation, reward, _, _, info = self.env.step(actions)
         none = np.zeros(self.num_envs, bool)
-        terminated, truncated = info["terminated"], info["truncated"]
-        return observation, reward, terminated, truncated, {"success": info.get("success", none)}
+        flags = {name: info.get(name, none) for name in _FLAGS}
+        return observation, reward, info["terminated"], info["truncated"], flags
 
     def render_row(self, row: int, width: int, height: int) -> Array:
         """The picture of one copy, with white margins that give it the shape wanted."""

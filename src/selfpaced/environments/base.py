@@ -51,7 +51,7 @@ class AnyEnvironment(Protocol):
 
     @property
     def min_episode_steps(self) -> int:
-        """No episode can be shorter; one if nothing better is known."""
+        """No episode can be shorter, unless a simulation breaks down; 1 if nobody knows better."""
 
     @property
     def max_episode_steps(self) -> int:

@@ -6,6 +6,7 @@ or else from the target distribution; `info["context"]` shows which.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -24,8 +25,9 @@ Info = dict[str, Any]
 class HostFace(gymnasium.Env[Array, Array]):
     """One problem behind Gymnasium's interface.
 
-    `problem` is the name of one of `PROBLEMS`, or a `Problem` of your own. Actions outside the
-    action space go to the environment as they are; NaN is refused.
+    `problem` is the name of one of `PROBLEMS`, or a `Problem` of your own; further settings are
+    those of its environment. Actions outside the action space go to the environment as they are;
+    NaN is refused.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012 (as Gymnasium does)
@@ -36,9 +38,15 @@ class HostFace(gymnasium.Env[Array, Array]):
         render_mode: str | None = None,
         width: int = 640,
         height: int = 480,
+        **settings: Any,
     ) -> None:
         if isinstance(problem, str):
             problem = find_problem(problem)
+        for name in settings:
+            known = getattr(problem.environment, "__dataclass_fields__", ())
+            require_choice(f"setting of {problem.name}", name, known)
+        if settings:
+            problem = replace(problem, environment=replace(problem.environment, **settings))
         if render_mode is not None:
             require_choice("render mode", render_mode, self.metadata["render_modes"])
         self.problem = problem

@@ -4,6 +4,8 @@ Two habits of MuJoCo are changed on the way, both only where nobody else has dec
 Pictures are drawn with EGL, which needs no screen (`MUJOCO_GL`, which MuJoCo reads once, when it is
 imported). And its warnings go to Python's `logging` instead of to a file in the working directory;
 our environments report an unstable simulation themselves.
+
+Where OpenGL does not work, MuJoCo can be made to do without: only pictures are refused then.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import sys
 from importlib import resources
 from typing import Any
 
-from selfpaced.settings import SelfpacedError
+from selfpaced.settings import MissingPartError
 
+graphics_failures: list[str] = []  # why there are no pictures, for whoever wants one
 _log = logging.getLogger("selfpaced.mujoco")
 
 
@@ -27,15 +30,16 @@ def require_mujoco() -> None:
     try:
         import mujoco
     except ImportError as error:
-        raise SelfpacedError(
+        raise MissingPartError(
             f"this problem is simulated by MuJoCo, which cannot be imported ({error}): "
             "pip install 'selfpaced[mujoco]'"
         ) from error
     except Exception as error:  # it loads a graphics library, and each fails in its own way
-        raise SelfpacedError(
-            f"MuJoCo cannot be imported with MUJOCO_GL={os.environ.get('MUJOCO_GL', '')} "
-            f"({error}): unset it, or install what it stands for"
-        ) from error
+        graphics_failures.append(f"MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error}")
+        os.environ["MUJOCO_GL"] = "disable"
+        for name in [name for name in sys.modules if name.partition(".")[0] == "mujoco"]:
+            del sys.modules[name]  # half of it is there
+        import mujoco
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(_pass_on)
 

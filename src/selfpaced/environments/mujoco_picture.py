@@ -5,13 +5,11 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from selfpaced.environments.mujoco_library import graphics_failures
 from selfpaced.records import Array
 from selfpaced.settings import SelfpacedError, require_picture_size
 
 CAMERA = "picture"  # every model of ours has a camera of this name
-
-# A graphics library that has failed may end the whole process when it is tried again.
-_failures: list[str] = []
 
 
 class Photographer:
@@ -24,15 +22,16 @@ class Photographer:
         # room for the largest picture that anybody asked for; otherwise MuJoCo refuses
         model.vis.global_.offwidth = max(model.vis.global_.offwidth, width)
         model.vis.global_.offheight = max(model.vis.global_.offheight, height)
-        if not _failures:
+        # a graphics library that has failed may end the whole process when it is tried again
+        if not graphics_failures:
             try:
                 self._renderer = mujoco.Renderer(model, height=height, width=width)
             except Exception as error:  # every OpenGL library fails in its own way
-                _failures.append(str(error))
-        if _failures:
+                graphics_failures.append(str(error))
+        if graphics_failures:
             raise SelfpacedError(
-                f"pictures need OpenGL, which does not work here ({_failures[0]}); install EGL "
-                "(Debian and Ubuntu: libegl1 and libgl1-mesa-dri) and set MUJOCO_GL=egl before "
+                f"pictures need OpenGL, which does not work here ({graphics_failures[0]}); install "
+                "EGL (Debian and Ubuntu: libegl1 and libgl1-mesa-dri) and set MUJOCO_GL=egl before "
                 "mujoco is imported; everything else works without it"
             )
 

@@ -252,7 +252,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         inside = self.contexts.contains(chosen)
         if not inside.all():
             self.contexts.check(chosen[~inside][0])  # says what is wrong
-        return chosen
+        return self.contexts.clip(chosen)
 
     def _check_actions(self, actions: ArrayLike) -> Array:
         require(bool(self._begun.all()), "step() came before the first reset(): call reset()")

@@ -26,6 +26,7 @@ from selfpaced.reports.travel import Travel
 from selfpaced.run_folder import RunFolder
 
 MOMENTS = (0, 50, 80, 110, 150, 200)  # of the paper
+NEAR = 10  # iterations: closer than the paper's moments are to each other
 MOST_POINTS = 240  # in one panel
 
 # The arm as it starts, in the plane (y, z): shoulder, elbow, wrist, net; metres.
@@ -63,11 +64,11 @@ def draw_catching_planes(folders: list[RunFolder]) -> Figure:
 
 
 def choose_moments(travel: Travel) -> list[int]:
-    """Rows of the paper's iterations, or those worth looking at where one of them is missing."""
-    known = {int(iteration): row for row, iteration in enumerate(travel.iterations)}
-    if all(moment in known for moment in MOMENTS):
-        return [known[moment] for moment in MOMENTS]
-    return travel.choose_moments(NUM_MOMENTS)
+    """Rows next to the paper's iterations, or those worth looking at in runs of another length."""
+    distances = np.abs(travel.iterations[:, None] - np.array(MOMENTS))
+    rows = distances.argmin(axis=0).tolist()
+    are_near = distances.min(axis=0).max() <= NEAR and len(set(rows)) == len(MOMENTS)
+    return rows if are_near else travel.choose_moments(NUM_MOMENTS)
 
 
 def outline_of(contexts: ContextSpace, num: int = 40) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from selfpaced.reports.style import FigureWithTable, save
 from selfpaced.reports.trajectories import draw_trajectories, draw_trajectories_together
 from selfpaced.reports.x_position import draw_x_position, draw_x_positions
 from selfpaced.run_folder import RunFolder
-from selfpaced.settings import require
+from selfpaced.settings import MissingPartError, require
 from selfpaced.storage import write_csv
 
 Drawing = Figure | FigureWithTable
@@ -46,41 +47,53 @@ SPECIAL: dict[type, tuple[Special, ...]] = {
 
 def draw_run(folder: RunFolder, out: Path | None = None) -> list[Path]:
     """Draw every figure of one run; returns where they are."""
-    figures: dict[str, Drawing] = {
-        "learning_curve": draw_learning_curve(folder),
-        "contexts": draw_contexts(folder),
+    drawers: dict[str, Callable[[], Drawing]] = {
+        "learning_curve": partial(draw_learning_curve, folder),
+        "contexts": partial(draw_contexts, folder),
     }
     for special in SPECIAL.get(_kind(folder), ()):
-        figures[special.name] = special.draw(folder)
-    return _save_all(figures, out or folder.figures)
+        drawers[special.name] = partial(special.draw, folder)
+    return _draw_all(drawers, out or folder.figures)
 
 
 def draw_together(folders: list[RunFolder], out: Path) -> list[Path]:
     """Draw several runs on one axis, and what is special about each environment side by side."""
     require(len(folders) > 0, "a comparison wants at least one run folder, got none")
-    figures: dict[str, Drawing] = {
-        "learning_curves": draw_learning_curves(folders),
-        "contexts": draw_contexts_together(folders),
+    drawers: dict[str, Callable[[], Drawing]] = {
+        "learning_curves": partial(draw_learning_curves, folders),
+        "contexts": partial(draw_contexts_together, folders),
     }
     for kind, specials in SPECIAL.items():
         concerned = [folder for folder in folders if _kind(folder) is kind]
         for special in specials if concerned else ():
-            figures[special.name] = special.draw_together(concerned)
-    return _save_all(figures, out)
+            drawers[special.name] = partial(special.draw_together, concerned)
+    return _draw_all(drawers, out)
 
 
 def _kind(folder: RunFolder) -> type:
     return type(find_problem(folder.experiment().problem).environment)
 
 
-def _save_all(figures: dict[str, Drawing], out: Path) -> list[Path]:
-    """Nothing is written before everything could be drawn."""
-    paths = []
-    for name, drawing in figures.items():
-        if isinstance(drawing, FigureWithTable):
-            paths.append(save(drawing.figure, out / f"{name}.png"))
-            write_csv(out / f"{name}.csv", drawing.header, drawing.rows)
-            paths.append(out / f"{name}.csv")
-        else:
-            paths.append(save(drawing, out / f"{name}.png"))
+def _draw_all(drawers: dict[str, Callable[[], Drawing]], out: Path) -> list[Path]:
+    """Nothing is written before everything could be drawn that this computer has the parts for."""
+    figures, lacking = {}, []
+    for name, draw in drawers.items():
+        try:
+            figures[name] = draw()
+        except MissingPartError as error:
+            lacking.append(f"{name}.png is left out: {error}")
+    paths = [path for name, drawing in figures.items() for path in _save(drawing, out / name)]
+    if lacking:
+        drawn = ", ".join(map(str, paths))
+        raise MissingPartError("\n".join([*lacking, f"drawn: {drawn}"]))
     return paths
+
+
+def _save(drawing: Drawing, path: Path) -> list[Path]:
+    picture = path.with_suffix(".png")
+    if not isinstance(drawing, FigureWithTable):
+        return [save(drawing, picture)]
+    table = path.with_suffix(".csv")
+    save(drawing.figure, picture)
+    write_csv(table, drawing.header, drawing.rows)
+    return [picture, table]

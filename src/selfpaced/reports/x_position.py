@@ -30,7 +30,7 @@ from selfpaced.reports.style import (
 from selfpaced.reports.target_episodes import run_target_episodes
 from selfpaced.run_folder import RunFolder
 
-NUM_EPISODES = 200  # of all seeds together
+NUM_EPISODES = 200  # of all seeds together, or a few more to treat them alike
 STEPS_PER_SECOND = 20
 HEADER = ("run", "seed", "episodes", "median_final_x", "share_behind_wall", "share_at_goal")
 _WALL_THICKNESS = 0.2
@@ -90,7 +90,7 @@ def draw_x_positions(folders: list[RunFolder]) -> FigureWithTable:
 def roll_out(folder: RunFolder) -> Walks:
     """Let all final policies walk on the target, with their usual randomness."""
     seeds = folder.experiment().seeds
-    episodes = run_target_episodes(folder, max(NUM_EPISODES // len(seeds), 1), keep_path=True)
+    episodes = run_target_episodes(folder, -(-NUM_EPISODES // len(seeds)), keep_path=True)
     return Walks(seeds, episodes.path[:, :, 0, :, 0], episodes.length[:, 0])
 
 

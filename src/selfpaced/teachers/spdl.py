@@ -219,10 +219,10 @@ class SPDL:
     def least_updates(self, current: Gaussian, target: Gaussian, give_up_after: int = 1000) -> int:
         """How many updates the way to the target takes if nothing but the target mattered.
 
-        Counts to one more than `give_up_after`.
+        Counts to one more than `give_up_after` (negative: zero).
         """
         nowhere, nothing = current.mean[None], np.zeros(1)
-        for num_updates in range(give_up_after + 1):
+        for num_updates in range(max(give_up_after, 0) + 1):
             kl_to_target = current.kl(target)
             if kl_to_target < ARRIVED:
                 return num_updates
@@ -230,7 +230,7 @@ class SPDL:
             current = gaussian_step(
                 current, target, nowhere, nothing, 1.0, self.max_kl, bound, self.constraint
             ).distribution
-        return max(give_up_after, 0) + 1
+        return num_updates + 1
 
     def _alpha(self, state: SPDLState, kl_to_target: float) -> float:
         if state.num_updates < self.alpha_offset:  # D2

@@ -25,11 +25,12 @@ class HostEpisodes(NamedTuple):
     discounted_return: Array
     success: Array
     length: Array
+    unstable: Array
     path: Array  # [T + 1, S, B, M, O] observations, the last one repeats; empty if not wanted
 
     def evaluation(self) -> Evaluation:
         """What counts; boldness one comes first, then zero."""
-        outcome: Any = (self.discounted_return, self.success, self.length)
+        outcome: Any = (self.discounted_return, self.success, self.length, self.unstable)
         return Evaluation(*outcome)
 
 
@@ -62,12 +63,10 @@ def run_episodes(
         rows = np.arange(first, first + size) % num  # the last portion is filled up
         part = noise[:, :, rows], contexts[:, rows], reset_seeds[:, rows]
         parts.append(_run_side_by_side(problem, worlds, policy, *part, boldness, keep_path))
-    return HostEpisodes(
-        discounted_return=np.concatenate([each.discounted_return for each in parts], 2)[..., :num],
-        success=np.concatenate([each.success for each in parts], 2)[..., :num],
-        length=np.concatenate([each.length for each in parts], 2)[..., :num],
-        path=np.concatenate([each.path for each in parts], 3)[..., :num, :],
-    )
+    *outcomes, paths = zip(*parts, strict=True)
+    joined: list[Array] = [np.concatenate(portions, axis=2)[..., :num] for portions in outcomes]
+    joined.append(np.concatenate(paths, axis=3)[..., :num, :])
+    return HostEpisodes(*joined)
 
 
 def _run_side_by_side(
@@ -90,7 +89,7 @@ def _run_side_by_side(
     seeds = for_each(reset_seeds).reshape(-1).tolist()
     observation = reset_worlds(worlds, seeds, for_each(contexts), np.ones(flat, bool))
     discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
-    alive, success = np.ones(flat, bool), np.zeros(flat, bool)
+    alive, success, unstable = np.ones(flat, bool), *np.zeros((2, *flat), bool)
     path = [observation]
     scales = np.array(boldness, np.float32)[None, :, None, None]
     for step in range(noise.shape[1]):
@@ -99,6 +98,7 @@ def _run_side_by_side(
         observation, reward, terminated, truncated, info = outcome
         discounted_return += np.where(alive, problem.discount**step * reward, 0.0)
         success = np.where(alive, flag(info, "success", flat), success)  # the last step's
+        unstable |= alive & flag(info, "unstable", flat)
         length += alive
         alive &= ~(terminated | truncated)
         if keep_path:
@@ -107,7 +107,11 @@ def _run_side_by_side(
             break
     kept = np.stack(path).reshape(len(path), *shape, -1) if keep_path else np.zeros((0, *shape, 0))
     return HostEpisodes(
-        discounted_return.reshape(shape), success.reshape(shape), length.reshape(shape), kept
+        discounted_return.reshape(shape),
+        success.reshape(shape),
+        length.reshape(shape),
+        unstable.reshape(shape),
+        kept,
     )
 
 

@@ -18,6 +18,7 @@ class Evaluation(NamedTuple):
     discounted_return: jax.Array
     success: jax.Array
     length: jax.Array
+    unstable: jax.Array | None = None  # of simulators that can break down
 
 
 @partial(jax.jit, static_argnums=(0, 1))

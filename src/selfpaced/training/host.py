@@ -16,6 +16,7 @@ from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.records import Array
 from selfpaced.settings import require, require_choice
+from selfpaced.training.context_supply import Batch, ContextSupply
 from selfpaced.training.episodes_host import HostEpisodes, run_episodes
 from selfpaced.training.evaluation import Evaluation
 from selfpaced.training.imitation import hold_still
@@ -25,7 +26,7 @@ from selfpaced.training.rollout_host import (
     HostCollector,
     Worlds,
     idle_actors,
-    num_cores,
+    make_worlds,
 )
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
@@ -55,7 +56,7 @@ class HostTraining(Training):
     @cached_property
     def worlds(self) -> Worlds:
         """The simulator that training runs on; a row per seed and actor."""
-        return Worlds(self.environment.make(len(self.seeds) * self.num_environments, num_cores()))
+        return Worlds(make_worlds(self.environment, len(self.seeds) * self.num_environments))
 
     @cached_property
     def _spare_worlds(self) -> dict[int, VectorEnv]:
@@ -64,7 +65,7 @@ class HostTraining(Training):
 
     def _make_spare(self, num: int) -> VectorEnv:
         if num not in self._spare_worlds:
-            self._spare_worlds[num] = self.environment.make(num, num_cores())
+            self._spare_worlds[num] = make_worlds(self.environment, num)
         return self._spare_worlds[num]
 
     def init(self) -> TrainingState:
@@ -79,7 +80,7 @@ class HostTraining(Training):
         self, state: TrainingState, contexts: Array, iteration: int
     ) -> tuple[TrainingState, Lesson]:
         """Roll out and improve the policy; the arrays of the given state are used up."""
-        collector = self._collector(state.actors, contexts, iteration)
+        collector = self._collector(state, contexts, iteration)
         num_steps = self.steps_per_iteration // self.num_environments
         per_update = self.learner.steps_per_update or num_steps
         num_updates = num_steps // per_update
@@ -136,17 +137,22 @@ class HostTraining(Training):
             keep_path,
         )
 
-    def _collector(self, actors: Any, contexts: Array, iteration: int) -> HostCollector:
+    def _collector(self, state: TrainingState, contexts: Array, iteration: int) -> HostCollector:
         """Where the last iteration stopped, with new contexts."""
-        actors = HostActors(*jax.tree.map(np.array, actors))
+        actors = HostActors(*jax.tree.map(np.array, state.actors))
         self.worlds.restore(actors)
-        reset_seeds = [
-            host_stream(seed, iteration, Purpose.TRAIN).integers(2**31, size=contexts.shape[1])
-            for seed in self.seeds
-        ]
-        return HostCollector(
-            self.problem, self.learner, self.worlds.vector, actors, contexts, np.stack(reset_seeds)
-        )
+        resets = [host_stream(seed, iteration, Purpose.TRAIN) for seed in self.seeds]
+        draws = [host_stream(seed, iteration, Purpose.SAMPLE_MORE) for seed in self.seeds]
+
+        def with_seeds(index: int, contexts: Array) -> Batch:
+            return Batch(contexts, resets[index].integers(2**31, size=len(contexts)))
+
+        def draw_more(index: int) -> Batch:
+            teacher = state.teachers[index]
+            return with_seeds(index, self.teacher.sample(draws[index], teacher, self.num_contexts))
+
+        supply = ContextSupply([with_seeds(*each) for each in enumerate(contexts)], draw_more)
+        return HostCollector(self.problem, self.learner, self.worlds.vector, actors, supply)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -22,6 +22,7 @@ from selfpaced.learners.base import Learner, policy_of
 from selfpaced.problems import Problem
 from selfpaced.records import Array
 from selfpaced.settings import require
+from selfpaced.training.rollout_host import make_worlds
 from selfpaced.training.streams import Purpose, host_stream
 
 NUM_EPISODES = 50
@@ -54,7 +55,7 @@ def _idle_observations(problem: Problem, rng: np.random.Generator) -> Array:
     environment, space = problem.environment, problem.contexts
     assert isinstance(environment, HostEnvironment)
     at_once = min(NUM_EPISODES, environment.max_side_by_side)
-    worlds = environment.make(at_once)
+    worlds = make_worlds(environment, at_once)
     try:
         seen = []
         for _ in range(-(-NUM_EPISODES // at_once)):

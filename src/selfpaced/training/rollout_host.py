@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, VectorEnv
 
+from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes
-from selfpaced.settings import require
+from selfpaced.settings import SelfpacedError, require
 from selfpaced.training.acting import BlockPolicy
+from selfpaced.training.context_supply import ContextSupply
 
 
 class HostActors(NamedTuple):
@@ -68,6 +70,19 @@ def idle_actors(problem: Problem, num_seeds: int, num: int, worlds: Worlds) -> H
     )
 
 
+def make_worlds(environment: HostEnvironment, num: int) -> VectorEnv:
+    """So many worlds on all cores; they may not begin episodes that nobody has asked for."""
+    worlds = environment.make(num, num_cores())
+    mode = worlds.metadata.get("autoreset_mode", AutoresetMode.DISABLED)
+    require(
+        mode == AutoresetMode.DISABLED,
+        f"the vector environment of {type(environment).__name__} resets by itself ({mode}), in "
+        "contexts of its own: make it with autoreset_mode=AutoresetMode.DISABLED, or let "
+        "GymnasiumEnvironment make copies of the single environment",
+    )
+    return worlds
+
+
 def num_cores() -> int:
     """Cores that this process may use; one where it cannot be told which (macOS)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -75,21 +90,16 @@ def num_cores() -> int:
 
 @dataclass
 class HostCollector:
-    """The actors of all seeds during one iteration, and what has come of their episodes.
-
-    `contexts` [S, K, C] and `reset_seeds` [S, K] hold a row for every episode that could begin.
-    """
+    """The actors of all seeds during one iteration, and what has come of their episodes."""
 
     problem: Problem
     learner: Learner
     worlds: VectorEnv
     actors: HostActors
-    contexts: Array
-    reset_seeds: Array
+    supply: ContextSupply
 
     def __post_init__(self) -> None:
         num_seeds, _ = self.actors.ended.shape
-        self.num_issued = np.zeros(num_seeds, int)
         self.num_unstable = np.zeros(num_seeds, int)
         self.finished: list[list[dict[str, Any]]] = [[] for _ in range(num_seeds)]
 
@@ -123,15 +133,8 @@ class HostCollector:
         seeds: list[int | None] = [None] * begins.size
         num_environments = begins.shape[1]
         for seed, actor in np.argwhere(begins):
-            issue = self.num_issued[seed]
-            require(
-                issue < len(self.contexts[seed]),
-                f"more than {issue} episodes began in one iteration: min_episode_steps of "
-                f"{self.problem.name} is not true",
-            )
-            actors.context[seed, actor] = self.contexts[seed, issue]
-            seeds[seed * num_environments + actor] = int(self.reset_seeds[seed, issue])
-            self.num_issued[seed] += 1
+            actors.context[seed, actor], reset_seed = self.supply.take(seed)
+            seeds[seed * num_environments + actor] = reset_seed
         first = reset_worlds(self.worlds, seeds, actors.context, begins)
         for array, start in (
             (actors.observation, first),
@@ -223,10 +226,24 @@ def reset_worlds(
     worlds: VectorEnv, seeds: Sequence[int | None], contexts: Array, begins: Array
 ) -> Array:
     """First observations [S, N, O]; only the rows that begin are new."""
-    options = {"context": contexts.reshape(begins.size, -1), "reset_mask": begins.reshape(-1)}
+    given, rows = contexts.reshape(begins.size, -1), begins.reshape(-1)
     each: Any = list(seeds)  # Gymnasium's annotation forgets that rows may have their own
-    observation, _ = worlds.reset(seed=each, options=options)
+    observation, info = worlds.reset(seed=each, options={"context": given, "reset_mask": rows})
+    seen = np.asarray(info.get("context"))
+    if seen.shape == given.shape and seen.dtype.kind == "f":
+        _require_same(given[rows], seen[rows])
     return np.asarray(observation).reshape(*begins.shape, -1)
+
+
+def _require_same(given: Array, seen: Array) -> None:
+    """A context that does not arrive would go unnoticed, and nothing would be learned of it."""
+    differs = (np.abs(seen - given) > 1e-4 * (1.0 + np.abs(given))).any(axis=1)  # not by rounding
+    if differs.any():
+        wanted, got = given[differs][0].tolist(), seen[differs][0].tolist()
+        raise SelfpacedError(
+            "an episode began in another context than it was given, says the environment's "
+            f"info['context']: wanted {wanted}, got {got}"
+        )
 
 
 @partial(jax.jit, static_argnums=0)

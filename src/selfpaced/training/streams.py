@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     EVALUATE = 4
     REPORT = 5
     IMITATE = 6
+    SAMPLE_MORE = 7
 
 
 def host_stream(seed: int, iteration: int, purpose: Purpose) -> np.random.Generator:
