@@ -145,6 +145,12 @@ def test_too_few_iterations_are_said_and_enough_are_not():
     assert TEACHER.advice(state, 200) == ()
 
 
+def test_a_teacher_that_begins_at_the_target_has_no_way_to_go():
+    teacher = replace(TEACHER, start="target", update_offset=5)
+    state = teacher.init(np.random.default_rng(0), POINT_MASS_3D.contexts)
+    assert teacher.advice(state, 2) == ()  # fewer iterations than it waits
+
+
 def test_both_directions_of_the_constraint_hold_their_own_bound():
     teacher = replace(TEACHER, constraint="new_old")
     states, _ = taught(teacher, 10)

@@ -206,12 +206,12 @@ class SPDL:
             )
         waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
         waiting += max(self.update_offset - int(state.num_iterations), 0)
-        num_pulled = num_remaining - waiting
+        num_pulled = max(num_remaining - waiting, 0)
         needed = self.least_updates(self.distribution(state), _target(state), num_pulled)
         if needed > num_pulled:
             advice.append(
                 f"the {num_remaining} remaining iterations cannot reach the target: {waiting} pass "
-                f"before it pulls, and the {max(num_pulled, 0)} updates that are left then are too "
+                f"before it pulls, and the {num_pulled} updates that are left then are too "
                 f"few with max_kl {self.max_kl:g}; train longer, raise max_kl, or lower the offsets"
             )
         return tuple(advice)
@@ -219,10 +219,10 @@ class SPDL:
     def least_updates(self, current: Gaussian, target: Gaussian, give_up_after: int = 1000) -> int:
         """How many updates the way to the target takes if nothing but the target mattered.
 
-        Counts to one more than `give_up_after` (negative: zero).
+        Counts to one more than `give_up_after`.
         """
         nowhere, nothing = current.mean[None], np.zeros(1)
-        for num_updates in range(max(give_up_after, 0) + 1):
+        for num_updates in range(give_up_after + 1):
             kl_to_target = current.kl(target)
             if kl_to_target < ARRIVED:
                 return num_updates
