@@ -11,7 +11,7 @@ from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.problems import POINT_MASS_2D, Problem
 from selfpaced.settings import SelfpacedError
-from selfpaced.training import acting, episodes_host, host, iteration, rollout_host
+from selfpaced.training import acting, episodes_host, host, iteration, valuing
 from selfpaced.training.host import HostTraining
 from selfpaced.training.iteration import Training
 from tests.probes import DISCOUNT, SHAKY, HostProbe, Probe, ProbeWorlds, probe_problem, train
@@ -177,7 +177,7 @@ def test_the_value_of_a_known_problem_is_learned():
     known = [1 + DISCOUNT + DISCOUNT**2, 1 + DISCOUNT, 1]
     for time, value in enumerate(known):
         observation = np.full((2, 1, 2), [0.3, 0.1 * time], np.float32)
-        learned = rollout_host.value_block(learner, state.learner, observation)
+        learned = valuing.value_block(learner, state.learner, observation)
         np.testing.assert_allclose(learned, value, atol=0.1)
 
 
@@ -249,6 +249,19 @@ def test_evaluations_share_their_worlds(monkeypatch):
         np.testing.assert_array_equal(one, again)
 
 
+def test_what_a_teacher_remembers_is_valued_by_the_learner_as_it_is_now():
+    problem = probe_problem(HostProbe(length=3, noise=0.1))
+    teacher = SPDL(update_offset=1, window=50)
+    training = HostTraining(problem, teacher, SMALL, (1, 2), 64, 4)
+    state, _ = train(training, 3)
+    for index, remembering in enumerate(state.teachers):
+        assert len(remembering.window_context) == 50  # 20 or 24 episodes come with an iteration
+        np.testing.assert_allclose(remembering.window_observation[:, 1], 0.0)
+        learner = jax.tree.map(lambda array, index=index: array[index], state.learner)
+        now = SMALL.value(learner, remembering.window_observation)
+        np.testing.assert_allclose(remembering.window_value, now, rtol=1e-5, atol=1e-6)
+
+
 def test_nothing_is_compiled_again_in_the_loop():
     training = HostTraining(
         probe_problem(HostProbe(length=3)), SPDL(update_offset=1), SMALL, (1, 2), 64, 4
@@ -257,7 +270,7 @@ def test_nothing_is_compiled_again_in_the_loop():
     training.evaluate(state, 4, 10)
     compiled = (
         host._update_block, host._draw, iteration._init_learners, episodes_host._noise,
-        acting.act_block, rollout_host.value_block,
+        acting.act_block, valuing.value_block,
     )  # fmt: skip
     before = [function._cache_size() for function in compiled]
     state, _ = train(training, 6, state, start=4)

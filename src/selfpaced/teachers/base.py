@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,17 @@ class Teacher(Protocol):
 
     def advice(self, state: State, num_remaining: int) -> tuple[str, ...]:
         """What the user should know now, given how many updates are still to come."""
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A teacher that uses episodes again after later updates of the learner."""
+
+    def remembered(self, state: State) -> Array:
+        """First observations [M, O] of these episodes."""
+
+    def revalued(self, state: State, values: Array) -> State:
+        """The same with the values [M] that the learner finds for them now."""
 
 
 def require_std_bound(

@@ -6,8 +6,7 @@ D2  alpha is zero for the first N_alpha - 1 updates, not N_alpha,
 D3  the lower bound on the standard deviation acts on the Cholesky diagonal inside the optimisation,
     instead of clipping afterwards,
 D4  alpha is never larger than 1e5,
-D5  the first update uses the episodes of its own iteration only, not those of the offset as well,
-D6  with a `window`, episodes of earlier iterations keep the values that they came with.
+D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
 """
 
 from __future__ import annotations
@@ -48,6 +47,7 @@ class SPDLState(NamedTuple):
     num_updates: Scalar  # of the distribution
     mean_return: Scalar  # of the latest iteration
     window_context: Array  # [<= window, C] of the latest episodes
+    window_observation: Array  # [<= window, O], the first of each
     window_value: Array  # [<= window]
 
 
@@ -97,6 +97,7 @@ class SPDL:
             num_updates=np.int64(0),
             mean_return=np.float64(np.nan),
             window_context=np.zeros((0, contexts.size)),
+            window_observation=np.zeros((0, 0), np.float32),  # how long they are is not known yet
             window_value=np.zeros(0),
         )
 
@@ -150,12 +151,25 @@ class SPDL:
         """The latest episodes, as far as a window reaches."""
         if self.window is None:
             return {}
-        contexts = np.concatenate([state.window_context, episodes.context])
-        values = np.concatenate([state.window_value, episodes.value])
-        return {
-            "window_context": contexts[-self.window :],
-            "window_value": values[-self.window :],
+        latest = {
+            "window_context": episodes.context,
+            "window_observation": np.asarray(episodes.first_observation, np.float32),
+            "window_value": episodes.value,
         }
+        if not len(state.window_value):
+            return {name: column[-self.window :] for name, column in latest.items()}
+        return {
+            name: np.concatenate([getattr(state, name), column])[-self.window :]
+            for name, column in latest.items()
+        }
+
+    def remembered(self, state: SPDLState) -> Array:
+        """First observations of the episodes in the window."""
+        return state.window_observation
+
+    def revalued(self, state: SPDLState, values: Array) -> SPDLState:
+        """The critic has learned since then; all of the window goes by what it thinks now."""
+        return state._replace(window_value=values)
 
     def _prepare(self, state: SPDLState, episodes: Episodes) -> Update:
         current, target = self.distribution(state), _target(state)

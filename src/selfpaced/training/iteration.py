@@ -16,11 +16,12 @@ from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.settings import require, require_positive
-from selfpaced.teachers.base import Teacher, update_block
+from selfpaced.teachers.base import Remembers, Teacher, update_block
 from selfpaced.training.acting import act_block
 from selfpaced.training.evaluation import Evaluation, evaluate
 from selfpaced.training.rollout_jax import Actor, Collector, EpisodeEnds, collect, idle_actors
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
+from selfpaced.training.valuing import values_of
 
 
 class TrainingState(NamedTuple):
@@ -165,12 +166,22 @@ class Training:
     ) -> tuple[TrainingState, list[Metrics]]:
         """Show every teacher the episodes that ended."""
         rngs = [host_stream(seed, iteration, Purpose.UPDATE) for seed in self.seeds]
-        updated = update_block(self.teacher, rngs, state.teachers, lesson.episodes)
+        updated = update_block(self.teacher, rngs, self._revalue(state), lesson.episodes)
         rows = [
             summarise(episodes) | of_learner | of_teacher
             for episodes, of_learner, (_, of_teacher) in zip(*lesson, updated, strict=True)
         ]
         return state._replace(teachers=tuple(teacher for teacher, _ in updated)), rows
+
+    def _revalue(self, state: TrainingState) -> tuple[Any, ...]:
+        """Teachers who use earlier episodes again, with what the learner thinks of them now."""
+        if not isinstance(self.teacher, Remembers):
+            return state.teachers
+        seen = [self.teacher.remembered(teacher) for teacher in state.teachers]
+        if not any(map(len, seen)):
+            return state.teachers
+        values = values_of(self.learner, state.learner, seen)
+        return tuple(map(self.teacher.revalued, state.teachers, values))
 
     def evaluate(self, state: TrainingState, iteration: int, num_episodes: int) -> Evaluation:
         """Try the policies on fresh target contexts."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
@@ -22,6 +20,7 @@ from selfpaced.records import Array, Episodes
 from selfpaced.settings import SelfpacedError, require
 from selfpaced.training.acting import BlockPolicy
 from selfpaced.training.context_supply import ContextSupply
+from selfpaced.training.valuing import values_of
 
 
 class HostActors(NamedTuple):
@@ -169,29 +168,26 @@ class HostCollector:
     def episodes(self, learner_state: Any) -> tuple[Episodes, ...]:
         """What ended, with the values of the improved learner."""
         size, observation_size = self.problem.contexts.size, self.problem.spec.observation_size
-        # padded to a power of two, so that few shapes are ever compiled
-        most = max(map(len, self.finished))
-        width = 1 << max(most - 1, 0).bit_length()
-        first = np.zeros((len(self.finished), width, observation_size), np.float32)
-        for seed, ended in enumerate(self.finished):
-            for index, episode in enumerate(ended):
-                first[seed, index] = episode["first_observation"]
-        values = np.asarray(value_block(self.learner, learner_state, first), np.float64)
 
         def column(seed: int, name: str, *shape: int) -> Array:
             rows = [episode[name] for episode in self.finished[seed]]
             return np.array(rows).reshape(len(rows), *shape)
 
+        seeds = range(len(self.finished))
+        first = [
+            column(seed, "first_observation", observation_size).astype(np.float32) for seed in seeds
+        ]
+        values = values_of(self.learner, learner_state, first)
         return tuple(
             Episodes(
                 context=column(seed, "context", size).astype(float),
-                first_observation=first[seed, : len(ended)],
+                first_observation=first[seed],
                 discounted_return=column(seed, "discounted_return").astype(float),
-                value=values[seed, : len(ended)],
+                value=values[seed],
                 success=column(seed, "success").astype(bool),
                 length=column(seed, "length").astype(int),
             )
-            for seed, ended in enumerate(self.finished)
+            for seed in seeds
         )
 
 
@@ -244,9 +240,3 @@ def _require_same(given: Array, seen: Array) -> None:
             "an episode began in another context than it was given, says the environment's "
             f"info['context']: wanted {wanted}, got {got}"
         )
-
-
-@partial(jax.jit, static_argnums=0)
-def value_block(learner: Learner, learner_state: Any, observation: jax.Array) -> jax.Array:
-    """Values [S, M]."""
-    return jax.vmap(learner.value)(learner_state, observation)
