@@ -10,6 +10,8 @@ from selfpaced.history import History
 from selfpaced.storage import name_leaves, read_arrays, restore_leaves, write_arrays
 from selfpaced.training.iteration import Training, TrainingState
 
+REPLAY = "learner/replay/"  # past steps: they are many, and only training needs them
+
 
 @dataclass
 class Checkpoint:
@@ -47,6 +49,12 @@ class Checkpoint:
         )
         history = History(self.history.experiment, self.history.num_seeds, history_columns(arrays))
         return Checkpoint(state, history, **notes)
+
+
+def is_for_people(name: str) -> bool:
+    """Whether an array goes into the files that people read: the record, the policies."""
+    is_learner = name.startswith("state/learner/") and not name.startswith(f"state/{REPLAY}")
+    return is_learner or name.startswith("history/")
 
 
 def history_columns(arrays: dict) -> dict:

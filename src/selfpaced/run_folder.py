@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from selfpaced.checkpoint import history_columns
+from selfpaced.checkpoint import REPLAY, history_columns, is_for_people
 from selfpaced.description import describe
 from selfpaced.experiment import Experiment
 from selfpaced.export import (
@@ -46,8 +46,6 @@ from selfpaced.storage import (
     write_arrays,
     write_json,
 )
-
-_REPLAY = "learner/replay/"  # past steps: they are many, and only training needs them
 
 
 @dataclass(frozen=True)
@@ -240,7 +238,7 @@ class RunFolder:
         if (self.path / "summary.json").exists():  # of an earlier stretch of this run
             wall_seconds += self.summary()["wall_seconds"]
         paths = [self.checkpoint_path(block) for block in range(len(blocks))]
-        loaded = [read_arrays(path, _is_for_people) for path in paths]
+        loaded = [read_arrays(path, is_for_people) for path in paths]
         columns = join([history_columns(arrays) for arrays, _ in loaded])
         iterations = min(notes["iteration"] for _, notes in loaded)
         write_history(self.path, experiment, columns)
@@ -287,17 +285,11 @@ class RunFolder:
         path = self.path / "policies.safetensors"
         arrays, _ = read_arrays(path)
         leaves = name_leaves("learner", template)
-        empty = {name: leaf for name, leaf in leaves.items() if name.startswith(_REPLAY)}
+        empty = {name: leaf for name, leaf in leaves.items() if name.startswith(REPLAY)}
         try:
             return restore_leaves("learner", template, empty | arrays)
         except SelfpacedError as error:
             raise SelfpacedError(f"{path}: {error}") from error
-
-
-def _is_for_people(name: str) -> bool:
-    """Whether an array of a checkpoint goes into the files of a run: the record, the policies."""
-    is_learner = name.startswith("state/learner/") and not name.startswith(f"state/{_REPLAY}")
-    return is_learner or name.startswith("history/")
 
 
 def folder_name(*names: str) -> str:
