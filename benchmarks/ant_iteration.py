@@ -13,8 +13,8 @@ import time
 from dataclasses import replace
 
 from selfpaced import neurips2020
-from selfpaced.environments.mujoco_simulations import Simulations
-from selfpaced.workers import worker_settings
+from selfpaced.environments.mujoco.simulations import Simulations
+from selfpaced.runs.processes import worker_settings
 
 WANTED = 0.35  # at most this share outside physics
 

@@ -21,7 +21,7 @@ import numpy as np
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
 from selfpaced.environments.host import HostEnvironment
-from selfpaced.environments.mujoco_library import require_mujoco
+from selfpaced.environments.mujoco.library import require_mujoco
 
 require_mujoco()
 import mujoco  # noqa: E402 (imported by us first)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced import neurips2020, run
-from selfpaced.cli import told_plainly
-from selfpaced.progress import Progress
+from selfpaced.commands.main import told_plainly
+from selfpaced.commands.progress import Progress
 from selfpaced.reports import draw_run, draw_together
 
 OUT = Path("runs/demo")

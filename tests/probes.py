@@ -12,7 +12,7 @@ from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.base import Step
 from selfpaced.problems import Problem
 from selfpaced.teachers import Random
-from selfpaced.training.iteration import Training
+from selfpaced.training.loop import Training
 
 DISCOUNT = 0.9
 

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from selfpaced import PPO, Default, RunFolder, neurips2020
-from selfpaced.cli import main
-from selfpaced.commands import COMMANDS
+from selfpaced.commands.main import main
+from selfpaced.commands.show import COMMANDS
+from selfpaced.commands.train import parse_train
 from selfpaced.learners import LEARNERS
-from selfpaced.storage import write_json
+from selfpaced.runs.storage import write_json
 from selfpaced.teachers import TEACHERS
-from selfpaced.train_command import parse_train
-from selfpaced.training.iteration import Training
+from selfpaced.training.loop import Training
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

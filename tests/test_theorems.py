@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from selfpaced.contexts import Gaussian
-from selfpaced.teachers.episodic_dual import EpisodicDual, quadratic_features
+from selfpaced.sprl.dual import EpisodicDual, quadratic_features
 from selfpaced.teachers.gaussian_step import gaussian_step
 
 ALPHAS = (0.0, 0.3, 1.0, 7.0)

@@ -1,16 +1,16 @@
 """Automatic curricula for reinforcement learning over continuous contexts."""
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.environments.registration import register_environments
+from selfpaced.errors import SelfpacedError
 from selfpaced.experiment import Experiment
+from selfpaced.integrations.registration import register_environments
 from selfpaced.learners import PPO, SAC, TRPO, EpisodicPolicy
-from selfpaced.policies import load_policy
-from selfpaced.presets import neurips2020
+from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.problems import PROBLEMS, Problem
 from selfpaced.records import Episodes
-from selfpaced.run_folder import RunFolder
-from selfpaced.running import resume, run
-from selfpaced.settings import SelfpacedError
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.policies import load_policy
+from selfpaced.runs.supervisor import resume, run
 from selfpaced.teachers import ALPGMM, SPDL, SPRL, Default, GoalGAN, Random
 
 __version__ = "0.1.0"

@@ -1,5 +1,5 @@
 """`python -m selfpaced` is the command `selfpaced`."""
 
-from selfpaced.cli import main
+from selfpaced.commands.main import main
 
 main()

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dtrtrs
 
+from selfpaced.errors import SelfpacedError
 from selfpaced.records import Array
-from selfpaced.settings import SelfpacedError
 
 
 @dataclass(frozen=True, eq=False)

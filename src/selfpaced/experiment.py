@@ -10,22 +10,17 @@ from typing import Any, get_args
 import numpy as np
 
 from selfpaced.environments.host import HostEnvironment
-from selfpaced.importing import import_object
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.learners import LEARNERS, EpisodicPolicy
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem, find_problem
-from selfpaced.settings import (
-    SelfpacedError,
-    require,
-    require_choice,
-    require_positive,
-    require_whole,
-)
+from selfpaced.registry import import_object
+from selfpaced.sprl.training import EpisodicTraining
 from selfpaced.teachers import SPRL, TEACHERS
 from selfpaced.teachers.base import Teacher
 from selfpaced.training.host import HostTraining, InitialPolicy
-from selfpaced.training.iteration import Training
-from selfpaced.training.sprl import EpisodicTraining
+from selfpaced.training.loop import Training
+from selfpaced.validation import require_choice, require_positive, require_whole
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCat
 from selfpaced.environments.base import Environment, Spec
 from selfpaced.environments.host import HostEnvironment
 from selfpaced.environments.point_mass import PointMass
-from selfpaced.importing import import_object
-from selfpaced.settings import require, require_choice
+from selfpaced.errors import require
+from selfpaced.registry import import_object
+from selfpaced.validation import require_choice
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from selfpaced.settings import SelfpacedError
+from selfpaced.errors import SelfpacedError
 
 Array = NDArray[Any]  # on the host; JAX code uses jax.Array
 Scalar = Any  # a NumPy scalar or array of no dimensions

@@ -16,8 +16,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used; `stats` alone takes a quarter of a second
 from numpy.typing import ArrayLike
 
+from selfpaced.errors import require
 from selfpaced.records import Array
-from selfpaced.settings import require
 
 CONFIDENCE = 0.95
 NUM_RESAMPLES = 9999

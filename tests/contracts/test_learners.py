@@ -7,7 +7,7 @@ import pytest
 
 from selfpaced.learners import LEARNERS
 from selfpaced.teachers import Random
-from selfpaced.training.iteration import Training
+from selfpaced.training.loop import Training
 from tests.probes import Probe, probe_problem
 
 PROBLEM = probe_problem(Probe(length=5, reward="action"))

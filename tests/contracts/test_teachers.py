@@ -6,7 +6,7 @@ import pytest
 
 from selfpaced import Episodes
 from selfpaced.problems import POINT_MASS_3D
-from selfpaced.storage import name_leaves, read_arrays, restore_leaves, write_arrays
+from selfpaced.runs.storage import name_leaves, read_arrays, restore_leaves, write_arrays
 from selfpaced.teachers import TEACHERS
 
 CONTEXTS = POINT_MASS_3D.contexts

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from selfpaced.environments.point_mass import PointMass, PointMassState
-from selfpaced.settings import SelfpacedError
+from selfpaced.errors import SelfpacedError
 
 THREE = PointMass(context_size=3)
 TWO = PointMass(context_size=2)

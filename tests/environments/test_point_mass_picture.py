@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from selfpaced.environments import point_mass_picture as picture
-from selfpaced.environments.gymnasium_face import GymnasiumFace
 from selfpaced.environments.point_mass import PointMass, PointMassState
+from selfpaced.errors import SelfpacedError
+from selfpaced.integrations.jax_adapter import GymnasiumFace
 from selfpaced.problems import PROBLEMS
-from selfpaced.settings import SelfpacedError
 
 WIDE = [0.0, 2.0, 0.0]
 

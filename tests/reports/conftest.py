@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from selfpaced import PPO, RunFolder, neurips2020
-from selfpaced.checkpoint import Checkpoint
 from selfpaced.contexts import Gaussian
 from selfpaced.problems import PROBLEMS
+from selfpaced.runs.checkpoint import Checkpoint
 from selfpaced.teachers import TEACHERS
 from selfpaced.training.evaluation import Evaluation
 from tests.probes import Probe, probe_problem

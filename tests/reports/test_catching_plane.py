@@ -13,7 +13,7 @@ from selfpaced.reports.catching_plane import (
     draw_catching_planes,
     outline_of,
 )
-from selfpaced.reports.travel import Travel
+from selfpaced.reports.context_path import Travel
 
 pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 
@@ -51,7 +51,7 @@ def test_the_papers_moments_are_shown_where_they_are_known():
 
 
 def test_the_sketch_is_the_arm_of_the_model():
-    from selfpaced.environments.mujoco_library import load_model
+    from selfpaced.environments.mujoco.library import load_model
 
     model = load_model("ball_catching.xml")
     import mujoco

@@ -4,13 +4,13 @@ from matplotlib.patches import Ellipse
 
 from selfpaced import SelfpacedError
 from selfpaced.problems import PROBLEMS
+from selfpaced.reports.context_path import Travel
 from selfpaced.reports.curricula import (
     NUM_MOMENTS,
     draw_contexts,
     draw_contexts_together,
     ellipse_of,
 )
-from selfpaced.reports.travel import Travel
 
 
 def planes(figure):

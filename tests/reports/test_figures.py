@@ -5,11 +5,11 @@ import pytest
 
 from selfpaced import RunFolder, SelfpacedError
 from selfpaced.environments.point_mass import PointMass
+from selfpaced.errors import MissingPartError
 from selfpaced.problems import PROBLEMS
 from selfpaced.reports import draw_run, draw_together, figures
 from selfpaced.reports.figures import SPECIAL
 from selfpaced.reports.names import name_runs
-from selfpaced.settings import MissingPartError
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

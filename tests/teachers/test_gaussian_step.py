@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from selfpaced.contexts import Gaussian
-from selfpaced.settings import SelfpacedError
+from selfpaced.errors import SelfpacedError
 from selfpaced.teachers import interior_point
 from selfpaced.teachers.gaussian_step import gaussian_step, gaussian_steps, prepare
 

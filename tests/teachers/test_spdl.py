@@ -164,7 +164,7 @@ def test_both_directions_of_the_constraint_hold_their_own_bound():
         ({"max_kl": -0.1}, "max_kl must be positive, got -0.1"),
         ({"zeta": float("nan")}, "zeta must not be negative, got nan"),
         ({"constraint": "new_odl"}, "unknown constraint 'new_odl': did you mean 'new_old'"),
-        ({"std_lower_bound": (0.1, 0.0, 0.1)}, "std_lower_bound wants positive numbers"),
+        ({"std_lower_bound": (0.1, 0.0, 0.1)}, "std_lower_bound must be positive numbers"),
     ],
 )
 def test_impossible_settings_say_what_is_wrong(changes, message):

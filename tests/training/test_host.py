@@ -7,13 +7,16 @@ from gymnasium.vector import AutoresetMode
 
 import selfpaced  # noqa: F401 (registers the environments)
 from selfpaced import PPO, SAC, SPDL, Default, Random
-from selfpaced.environments.any_gymnasium import GymnasiumEnvironment
+from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
 from selfpaced.environments.host import HostEnvironment
+from selfpaced.errors import SelfpacedError
 from selfpaced.problems import POINT_MASS_2D, Problem
-from selfpaced.settings import SelfpacedError
-from selfpaced.training import acting, episodes_host, host, iteration, valuing
+from selfpaced.training import block_policy as acting
+from selfpaced.training import episodes_host, host
+from selfpaced.training import loop as iteration
+from selfpaced.training import values as valuing
 from selfpaced.training.host import HostTraining
-from selfpaced.training.iteration import Training
+from selfpaced.training.loop import Training
 from tests.probes import DISCOUNT, SHAKY, HostProbe, Probe, ProbeWorlds, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
@@ -311,7 +314,7 @@ def test_anybodys_gymnasium_environment_runs_in_processes_of_its_own():
 
 def test_what_breaks_down_in_anybodys_gymnasium_environment_is_told(monkeypatch):
     pytest.importorskip("mujoco")
-    from selfpaced.environments import ant_gate_vector
+    from selfpaced.environments.mujoco import ant_gate as ant_gate_vector
 
     monkeypatch.setattr(ant_gate_vector, "MAX_SPEED", 1e-6)
     worlds = GymnasiumEnvironment("selfpaced/AntGate-v0", time_limit=750).make(2)

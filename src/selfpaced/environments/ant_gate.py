@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.environments.mujoco_library import require_mujoco
-from selfpaced.settings import require_positive
+from selfpaced.environments.mujoco.library import require_mujoco
+from selfpaced.validation import require_positive
 
 if TYPE_CHECKING:
-    from selfpaced.environments.ant_gate_vector import AntGateVector
+    from selfpaced.environments.mujoco.ant_gate import AntGateVector
 
 NUM_JOINTS = 8
 STATE_SIZE = 29  # 15 positions, 14 velocities
@@ -92,6 +92,6 @@ class AntGate:
     def make(self, num_envs: int, num_threads: int = 1) -> AntGateVector:
         """So many ants, each with a gate of its own."""
         require_mujoco()
-        from selfpaced.environments.ant_gate_vector import AntGateVector
+        from selfpaced.environments.mujoco.ant_gate import AntGateVector
 
         return AntGateVector(self, num_envs, num_threads)

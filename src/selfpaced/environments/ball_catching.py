@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.environments.mujoco_library import require_mujoco
+from selfpaced.environments.mujoco.library import require_mujoco
 from selfpaced.records import Array
-from selfpaced.settings import require_choice, require_positive
+from selfpaced.validation import require_choice, require_positive
 
 if TYPE_CHECKING:
-    from selfpaced.environments.ball_catching_vector import BallCatchingVector
+    from selfpaced.environments.mujoco.ball_catching import BallCatchingVector
 
 MAX_SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s
 NORMALS = ("released", "axis")
@@ -103,6 +103,6 @@ class BallCatching:
     def make(self, num_envs: int, num_threads: int = 1) -> BallCatchingVector:
         """So many arms, each with a ball of its own."""
         require_mujoco()
-        from selfpaced.environments.ball_catching_vector import BallCatchingVector
+        from selfpaced.environments.mujoco.ball_catching import BallCatchingVector
 
         return BallCatchingVector(self, num_envs, num_threads)

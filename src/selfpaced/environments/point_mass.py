@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from selfpaced.environments.base import Step
-from selfpaced.settings import require, require_positive
+from selfpaced.errors import require
+from selfpaced.validation import require_positive
 
 START = (0.0, 3.0)
 GOAL = (0.0, -3.0)

@@ -15,6 +15,7 @@ import numpy as np
 import optax
 
 from selfpaced.environments.base import Spec
+from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
@@ -26,8 +27,7 @@ from selfpaced.learners.gaussian_policy import (
     log_probability,
 )
 from selfpaced.learners.shuffling import shuffled
-from selfpaced.settings import (
-    require,
+from selfpaced.validation import (
     require_choice,
     require_layers,
     require_not_negative,

@@ -25,14 +25,14 @@ import numpy as np
 import optax
 
 from selfpaced.environments.base import Spec
+from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.columns import apply_to_columns
 from selfpaced.learners.hashed_random import normals, random_words
 from selfpaced.learners.networks import Layers, apply_layers
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
-from selfpaced.settings import (
-    require,
+from selfpaced.validation import (
     require_choice,
     require_layers,
     require_not_negative,

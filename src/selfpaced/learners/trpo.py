@@ -17,6 +17,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from selfpaced.environments.base import Spec
+from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
@@ -29,8 +30,7 @@ from selfpaced.learners.gaussian_policy import (
 )
 from selfpaced.learners.networks import Layers, apply_layers
 from selfpaced.learners.shuffling import shuffled
-from selfpaced.settings import (
-    require,
+from selfpaced.validation import (
     require_choice,
     require_layers,
     require_not_negative,

@@ -10,6 +10,7 @@ from matplotlib.patches import Arc, Polygon, Rectangle
 from selfpaced.contexts import ContextSpace
 from selfpaced.environments.ball_catching import passing_points
 from selfpaced.records import Array
+from selfpaced.reports.context_path import Travel
 from selfpaced.reports.curricula import NUM_MOMENTS, explain_colours, shades
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.style import (
@@ -22,8 +23,7 @@ from selfpaced.reports.style import (
     new_figure,
     note,
 )
-from selfpaced.reports.travel import Travel
-from selfpaced.run_folder import RunFolder
+from selfpaced.runs.folder import RunFolder
 
 MOMENTS = (0, 50, 80, 110, 150, 200)  # of the paper
 NEAR = 10  # iterations: closer than the paper's moments are to each other

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from selfpaced.errors import require
 from selfpaced.records import Array
 from selfpaced.reports.names import name_run, name_runs, title_run
 from selfpaced.reports.style import (
@@ -17,8 +18,7 @@ from selfpaced.reports.style import (
     tidy,
 )
 from selfpaced.reports.target_episodes import run_target_episodes
-from selfpaced.run_folder import RunFolder
-from selfpaced.settings import require
+from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import mean_and_standard_error, plus_minus
 
 NUM_THROWS = 200

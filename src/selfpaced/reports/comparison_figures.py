@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from selfpaced.comparison import Outcome
-from selfpaced.reports.comparison import Improvement, Row
+from selfpaced.reports.comparison_tables import Improvement, Row
 from selfpaced.reports.learning_curves import plot_curve
 from selfpaced.reports.names import name_teacher
 from selfpaced.reports.style import (
@@ -31,6 +30,7 @@ from selfpaced.reports.style import (
     tidy,
 )
 from selfpaced.statistics import count_seeds, standard_error
+from selfpaced.studies.comparison import Outcome
 
 _WINS = LinearSegmentedColormap.from_list("wins", [VERMILION, "white", BLUE]).with_extremes(
     bad="#F2F2F2"  # nobody plays against himself

@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.records import Array
+from selfpaced.reports.context_path import Travel
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.style import (
     BLUE,
@@ -28,8 +29,7 @@ from selfpaced.reports.style import (
     note,
     tidy,
 )
-from selfpaced.reports.travel import Travel
-from selfpaced.run_folder import RunFolder
+from selfpaced.runs.folder import RunFolder
 
 NUM_MOMENTS = 6
 _ABOVE = "above, dots: contexts of all seeds · star: the target"

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
 from selfpaced.environments.point_mass import PointMass
+from selfpaced.errors import MissingPartError, require
 from selfpaced.problems import find_problem
 from selfpaced.reports.catching_plane import draw_catching_plane, draw_catching_planes
 from selfpaced.reports.catching_rate import draw_catching_rate, draw_catching_rates
@@ -20,9 +21,8 @@ from selfpaced.reports.learning_curves import draw_learning_curve, draw_learning
 from selfpaced.reports.style import FigureWithTable, save
 from selfpaced.reports.trajectories import draw_trajectories, draw_trajectories_together
 from selfpaced.reports.x_position import draw_x_position, draw_x_positions
-from selfpaced.run_folder import RunFolder
-from selfpaced.settings import MissingPartError, require
-from selfpaced.storage import write_csv
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.storage import write_csv
 
 Drawing = Figure | FigureWithTable
 

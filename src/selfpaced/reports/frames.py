@@ -10,14 +10,14 @@ import gymnasium
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from selfpaced.environments.gymnasium_face import GymnasiumFace
-from selfpaced.environments.host_face import HostFace
 from selfpaced.experiment import Experiment
+from selfpaced.integrations.host_adapter import HostFace
+from selfpaced.integrations.jax_adapter import GymnasiumFace
 from selfpaced.learners import EpisodicPolicy
-from selfpaced.learners.episodic import policy_features
-from selfpaced.policies import act_once
 from selfpaced.records import Array
-from selfpaced.teachers.weighted_fit import LinearGaussian
+from selfpaced.runs.policies import act_once
+from selfpaced.sprl.policy import policy_features
+from selfpaced.sprl.weighted_fit import LinearGaussian
 
 Policy = Callable[[Array], Array]
 _MARGIN = 4  # pixels around a caption

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
+from selfpaced.errors import require
 from selfpaced.records import Array
 from selfpaced.reports.names import by_problem, name_runs, title_run
 from selfpaced.reports.style import (
@@ -25,8 +26,7 @@ from selfpaced.reports.style import (
     note,
     tidy,
 )
-from selfpaced.run_folder import RunFolder
-from selfpaced.settings import require
+from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import standard_error
 
 _LEGEND = "thick: mean of the seeds · band: two standard errors · thin: single seeds"

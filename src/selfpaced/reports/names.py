@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from selfpaced.experiment import Experiment
-from selfpaced.run_folder import RunFolder
+from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import count_seeds
 
 _WRITTEN = {"ALPGMM": "ALP-GMM"}  # no class can be called so

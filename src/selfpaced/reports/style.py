@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase
 
-from selfpaced.storage import write_bytes
+from selfpaced.runs.storage import write_bytes
 
 # Okabe and Ito's palette, which colour-blind people can tell apart.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4D86"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from selfpaced.run_folder import RunFolder
-from selfpaced.settings import require
+from selfpaced.errors import require
+from selfpaced.runs.folder import RunFolder
 from selfpaced.training.episodes_host import HostEpisodes
 from selfpaced.training.host import HostTraining
 from selfpaced.training.streams import Purpose

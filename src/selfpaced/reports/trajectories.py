@@ -17,13 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
-from selfpaced.learners.episodic import EpisodicPolicy, FixedNetwork, policy_features
 from selfpaced.problems import Problem, find_problem
 from selfpaced.records import Array
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
-from selfpaced.run_folder import RunFolder
-from selfpaced.teachers.weighted_fit import LinearGaussian
+from selfpaced.runs.folder import RunFolder
+from selfpaced.sprl.policy import EpisodicPolicy, FixedNetwork, policy_features
+from selfpaced.sprl.weighted_fit import LinearGaussian
 from selfpaced.training.evaluation import record_observations
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 

@@ -28,7 +28,7 @@ from selfpaced.reports.style import (
     tidy,
 )
 from selfpaced.reports.target_episodes import run_target_episodes
-from selfpaced.run_folder import RunFolder
+from selfpaced.runs.folder import RunFolder
 
 NUM_EPISODES = 200  # of all seeds together, or a few more to treat them alike
 STEPS_PER_SECOND = 20

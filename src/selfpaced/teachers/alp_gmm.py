@@ -22,9 +22,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from selfpaced.contexts import ContextSpace
+from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics, Scalar
-from selfpaced.settings import require, require_positive
 from selfpaced.teachers.mixture import Mixture, best_mixture
+from selfpaced.validation import require_positive
 
 MIN_HISTORY = 5  # ALP is zero while the history has no more than this
 NUM_FRESH = 500  # episodes that the history takes in before old ones are dropped

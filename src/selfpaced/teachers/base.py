@@ -10,7 +10,6 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.overriding import defined_last
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.settings import require
 
 State = Any
 
@@ -47,24 +46,6 @@ class Remembers(Protocol):
 
     def revalued(self, state: State, values: Array) -> State:
         """The same with the values [M] that the learner finds for them now."""
-
-
-def require_std_bound(
-    bound: tuple[float, ...] | None, contexts: ContextSpace | None = None
-) -> None:
-    """Smallest standard deviations, if there are any; one for each component of the contexts."""
-    if bound is None:
-        return
-    require(
-        all(std > 0 for std in bound),
-        f"std_lower_bound wants positive numbers, one per context component, got {bound}",
-    )
-    if contexts is not None:
-        names = ", ".join(contexts.names)
-        require(
-            len(bound) == contexts.size,
-            f"std_lower_bound wants a number for each of {names}, got {bound}",
-        )
 
 
 def update_block(

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import bisect
 
 from selfpaced.contexts import Gaussian
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
-from selfpaced.settings import SelfpacedError, require
 from selfpaced.teachers.interior_point import Direction, solve, solve_together
 
 BUCKET_SIZES = (64, 256, 1024)  # sample counts are padded to these, so that few programs compile

@@ -26,9 +26,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from selfpaced.contexts import ContextSpace
+from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics, Scalar
-from selfpaced.settings import require, require_layers, require_not_negative, require_positive
 from selfpaced.teachers.gan import GAN, GANState
+from selfpaced.validation import require_layers, require_not_negative, require_positive
 
 LOWEST, HIGHEST = 0.25, 0.75  # mean successes that count as intermediate difficulty
 MAX_OPEN = 256  # contexts tried once whose second episode may still be under way

@@ -19,8 +19,6 @@ import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array, Episodes, Metrics, Scalar
-from selfpaced.settings import require_choice, require_not_negative, require_positive
-from selfpaced.teachers.base import require_std_bound
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
     Update,
@@ -29,6 +27,12 @@ from selfpaced.teachers.gaussian_step import (
     prepare,
 )
 from selfpaced.teachers.interior_point import Direction
+from selfpaced.validation import (
+    require_choice,
+    require_not_negative,
+    require_positive,
+    require_std_bound,
+)
 
 MAX_ALPHA = 1e5  # D4
 ARRIVED = 0.1  # KL to the target that counts as having arrived
@@ -85,7 +89,7 @@ class SPDL:
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
         start = getattr(contexts, self.start)
-        require_std_bound(self.std_lower_bound, contexts)
+        require_std_bound(self.std_lower_bound, contexts.names)
         return SPDLState(
             mean=start.mean,
             cholesky=start.cholesky,

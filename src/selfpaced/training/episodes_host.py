@@ -14,7 +14,7 @@ from selfpaced.environments.host import HostEnvironment
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array
-from selfpaced.training.acting import BlockPolicy
+from selfpaced.training.block_policy import BlockPolicy
 from selfpaced.training.evaluation import Evaluation
 from selfpaced.training.rollout_host import flag, reset_worlds, step_worlds
 

@@ -13,14 +13,14 @@ from gymnasium.vector import VectorEnv
 
 from selfpaced.environments.base import Spec
 from selfpaced.environments.host import HostEnvironment
+from selfpaced.errors import require
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.records import Array
-from selfpaced.settings import require, require_choice
+from selfpaced.training.behaviour_cloning import hold_still
 from selfpaced.training.context_supply import Batch, ContextSupply
 from selfpaced.training.episodes_host import HostEpisodes, run_episodes
 from selfpaced.training.evaluation import Evaluation
-from selfpaced.training.imitation import hold_still
-from selfpaced.training.iteration import Lesson, Training, TrainingState
+from selfpaced.training.loop import Lesson, Training, TrainingState
 from selfpaced.training.rollout_host import (
     HostActors,
     HostCollector,
@@ -29,6 +29,7 @@ from selfpaced.training.rollout_host import (
     make_worlds,
 )
 from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
+from selfpaced.validation import require_choice
 
 InitialPolicy = Literal["random", "hold"]
 

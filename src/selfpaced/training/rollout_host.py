@@ -14,13 +14,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from selfpaced.environments.host import HostEnvironment
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes
-from selfpaced.settings import SelfpacedError, require
-from selfpaced.training.acting import BlockPolicy
+from selfpaced.training.block_policy import BlockPolicy
 from selfpaced.training.context_supply import ContextSupply
-from selfpaced.training.valuing import values_of
+from selfpaced.training.values import values_of
 
 
 class HostActors(NamedTuple):

@@ -1,0 +1,188 @@
+"""What a person sees while an experiment runs: a live panel, or plain lines off a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from selfpaced.experiment import Experiment
+from selfpaced.problems import find_problem
+from selfpaced.runs.processes import Listener
+from selfpaced.statistics import count_seeds
+from selfpaced.studies.comparison import Cell, State
+
+_SECONDS_BETWEEN_LINES = 10.0
+_STATES: dict[State, str] = {
+    "new": "starting",
+    "unfinished": "going on where it stopped",
+    "finished": "finished before",
+}
+
+
+class Progress(Listener):
+    """Listens to the workers of a run and shows where it stands."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.live: Live | None = None
+
+    def begin(self, experiment: Experiment) -> None:
+        """Show that it has started."""
+        self.experiment = experiment
+        self.latest: dict[int, dict[str, Any]] = {}  # by block
+        self.first: dict[int, tuple[float, int]] = {}  # when it was first heard of, and where
+        self.last: dict[int, tuple[float, int]] = {}
+        self.last_line = time.monotonic()
+        self.advice: set[str] = set()
+        if self.console.is_terminal:
+            self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
+            self.live.start()
+        else:
+            self.console.print(
+                f"{self._title()}: starting and compiling", highlight=False, soft_wrap=True
+            )
+
+    def hear(self, block: int, message: dict[str, Any]) -> None:
+        """Take notice of what a worker says."""
+        if "advice" in message:
+            self._show_advice(message)
+        elif "iteration" in message:
+            self.latest[block] = {**self.latest.get(block, {}), **message}
+            self.last[block] = (time.monotonic(), message["iteration"])
+            if "train_return" in message:  # before the first iteration it compiles
+                self.first.setdefault(block, self.last[block])
+            self._refresh()
+
+    def leave(self) -> None:
+        """Say why it takes a moment."""
+        self.console.print(
+            "[yellow]stopping after the iteration under way[/] (Ctrl-C: at once, with what was "
+            "saved last)",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def end(self) -> None:
+        """Leave the last state on the screen."""
+        if self.live:
+            self.live.update(self._panel())
+            self.live.stop()
+            self.live = None
+        else:
+            self.console.print(self._line(), highlight=False, soft_wrap=True)
+
+    def _refresh(self) -> None:
+        if self.live:
+            self.live.update(self._panel())
+        elif time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
+            self.console.print(self._line(), highlight=False, soft_wrap=True)
+
+    def _show_advice(self, message: dict[str, Any]) -> None:
+        text = message["advice"]
+        if text not in self.advice:
+            self.advice.add(text)
+            self.console.print(
+                f"[yellow]warning[/] (iteration {message['iteration']}, "
+                f"{count_seeds(message['num_seeds'])}): {escape(text)}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def _iterations(self) -> tuple[int, int]:
+        """Where the slowest and the fastest block are."""
+        told = self.latest.values()
+        num_seeds = sum(message["num_seeds"] for message in told)
+        is_waiting = num_seeds < len(self.experiment.seeds)  # for a block that still compiles
+        iterations = [message["iteration"] for message in told] + [0] * is_waiting
+        return min(iterations), max(iterations)
+
+    def _mean(self, name: str) -> Any:
+        """Over all seeds, of what their blocks said last."""
+        told = [m for m in self.latest.values() if m.get(name) is not None]
+        if not told:
+            return None
+        return np.average([m[name] for m in told], axis=0, weights=[m["num_seeds"] for m in told])
+
+    def _speed(self) -> tuple[float, float] | None:
+        """Environment steps per second and seconds left, once there is something to measure."""
+        steps_per_second, seconds_left = 0.0, 0.0
+        for block, message in self.latest.items():
+            left = self.experiment.iterations - message["iteration"]
+            now, iteration = self.last[block]
+            began, start = self.first.get(block, self.last[block])
+            if left > 0 and iteration > start:
+                per_second = (iteration - start) / (now - began)
+                num_steps = self.experiment.steps_per_iteration * message["num_seeds"]
+                steps_per_second += per_second * num_steps
+                seconds_left = max(seconds_left, left / per_second)
+        return (steps_per_second, seconds_left) if steps_per_second else None
+
+    def _title(self) -> str:
+        experiment = self.experiment
+        names = f"{experiment.teacher_name} + {experiment.learner_name}"
+        return f"{experiment.problem} · {names} · {count_seeds(len(experiment.seeds))}"
+
+    def _figures(self) -> dict[str, str]:
+        """Name and value of everything worth showing now."""
+        slowest, fastest = self._iterations()
+        where = str(slowest) if slowest == fastest else f"{slowest} to {fastest}"
+        figures = {"iteration": f"{where}/{self.experiment.iterations}"}
+        for name, label, form in (
+            ("train_return", "training return", "{:.2f}"),
+            ("target_return", "target return", "{:.2f}"),
+            ("target_success", "target success", "{:.0%}"),
+            ("kl_to_target", "KL to target", "{:.4g}"),
+        ):
+            value = self._mean(name)
+            if value is not None:
+                figures[label] = form.format(value)
+        mean, std = self._mean("context_mean"), self._mean("context_std")
+        if mean is not None:
+            names = find_problem(self.experiment.problem).contexts.names
+            for index, name in enumerate(names):
+                figures[escape(name.replace("_", " "))] = f"{mean[index]:.2f} ± {std[index]:.2g}"
+        if speed := self._speed():
+            figures["steps/s"] = f"{speed[0]:,.0f}".replace(",", " ")
+            figures["time left"] = (
+                f"{speed[1]:.0f} s" if speed[1] < 120 else f"{speed[1] / 60:.0f} min"
+            )
+        return figures
+
+    def _line(self) -> str:
+        return " | ".join(f"{name} {value}" for name, value in self._figures().items())
+
+    def _panel(self) -> Panel:
+        figures = self._figures()
+        table = Table.grid(padding=(0, 2))
+        items = [f"[dim]{name}[/] [bold]{value}[/]" for name, value in figures.items()]
+        for start in range(0, len(items), 4):
+            table.add_row(*items[start : start + 4])
+        outer = Table.grid(expand=True)
+        outer.add_row(
+            ProgressBar(total=self.experiment.iterations, completed=self._iterations()[0])
+        )
+        if not self.latest:
+            outer.add_row("[dim]starting and compiling …[/]")
+        outer.add_row(table)
+        return Panel(outer, title=self._title(), border_style="blue")
+
+
+def announcer(console: Console, num_cells: int) -> Callable[[int, Cell, State], None]:
+    """What says which of several experiments comes next."""
+
+    def announce(place: int, cell: Cell, state: State) -> None:
+        name = f"{cell.experiment.problem}, {cell.path.name}"
+        text = f"[bold]cell {place} of {num_cells}[/] {name}: {_STATES[state]}"
+        console.print(text, highlight=False, soft_wrap=True)
+
+    return announce

@@ -1,0 +1,48 @@
+"""Which cores a run works on: one for each process, and not those of the run beside it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from selfpaced.runs.locks import locked
+from selfpaced.runs.storage import cache_folder
+
+
+def usable_cores() -> list[int]:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def free_cores_first(cores: list[int], num: int) -> Iterator[list[int]]:
+    """The same cores; in front up to `num` that no other run of this user has taken.
+
+    They stay taken until this ends. Where nothing can be written, nobody takes anything.
+    """
+    taken: list[int] = []
+    cache = cache_folder()
+    with ExitStack() as stack:
+        for core in cores:
+            if cache is None or len(taken) == num:
+                break
+            # homes may be shared by several computers
+            path = cache / f"cores-{socket.gethostname()}" / str(core)
+            with suppress(OSError):  # somebody else has it
+                stack.enter_context(locked(path, wait=False))
+                taken.append(core)
+        yield taken + [core for core in cores if core not in taken]
+
+
+def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:
+    """The cores of every block: one each, and with a simulator also those left over.
+
+    Compiled blocks are fastest on one core; threads that simulate can use more.
+    """
+    if not is_hosted or num_blocks >= len(cores):
+        return [[cores[block % len(cores)]] for block in range(num_blocks)]
+    return [cores[block::num_blocks] for block in range(num_blocks)]
