@@ -1,4 +1,4 @@
-"""Tiny problems whose values are known, and a helper to train on them."""
+"""Small problems with known values, and functions that train on them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,11 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced import ContextSpace, CurriculumLearning, Gaussian, Problem, Random
 from selfpaced.environments.base import Step
-from selfpaced.problems import Problem
-from selfpaced.teachers import Random
-from selfpaced.training.loop import Training
 
 DISCOUNT = 0.9
 
@@ -24,7 +21,7 @@ class ProbeState(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe:
-    """Observation (cue, time); the episode ends by itself or by the clock after `length` steps."""
+    """Observe (cue, time); terminate or truncate after `length` steps."""
 
     length: int = 1
     ends_by: str = "itself"  # or "time_out"
@@ -72,18 +69,18 @@ class Probe:
 
 @dataclass(frozen=True)
 class HostProbe(Probe):
-    """The same outside JAX; `cue` is the context plus what the seed adds."""
+    """The same problem outside JAX; `cue` is the context plus noise from the reset seed."""
 
     saves: bool = True
     noise: float = 0.0
     max_side_by_side: int = 1000
 
     def make(self, num_envs, num_threads=1):
-        return (ProbeWorlds if self.saves else ForgetfulProbeWorlds)(self, num_envs)
+        return (ProbeVector if self.saves else UnsavedProbeVector)(self, num_envs)
 
 
-class ForgetfulProbeWorlds(gymnasium.vector.VectorEnv):
-    """Worlds that cannot be saved."""
+class UnsavedProbeVector(gymnasium.vector.VectorEnv):
+    """A vector environment whose state cannot be saved."""
 
     def __init__(self, probe, num):
         self.probe, self.num_envs = probe, num
@@ -115,7 +112,9 @@ class ForgetfulProbeWorlds(gymnasium.vector.VectorEnv):
         return self.observe(), reward * alive, over & by_itself, over & ~by_itself, info
 
 
-class ProbeWorlds(ForgetfulProbeWorlds):
+class ProbeVector(UnsavedProbeVector):
+    """A vector environment whose state can be saved in mid-episode."""
+
     def get_state(self):
         return {"cue": self.cue.copy(), "time": self.time.copy(), "ended": self.ended.copy()}
 
@@ -126,18 +125,18 @@ class ProbeWorlds(ForgetfulProbeWorlds):
 
 
 class Shaky(HostProbe):
-    """Every episode breaks down in its second step."""
+    """Break down in the second step of every episode."""
 
     def make(self, num_envs, num_threads=1):
-        worlds = ProbeWorlds(self, num_envs)
-        step = worlds.step
+        vector = ProbeVector(self, num_envs)
+        step = vector.step
 
         def shake(actions):
             *outcome, info = step(actions)
-            return *outcome, info | {"unstable": worlds.time == 2}
+            return *outcome, info | {"unstable": vector.time == 2}
 
-        worlds.step = shake
-        return worlds
+        vector.step = shake
+        return vector
 
 
 def probe_problem(probe: Probe) -> Problem:
@@ -155,7 +154,7 @@ SHAKY = probe_problem(Shaky(length=2))
 
 
 def train(training, iterations, state=None, start=0):
-    """The state after so many iterations, and the metrics of each."""
+    """Return the state after so many iterations, and the metrics of each."""
     state = training.init() if state is None else state
     rows = []
     for number in range(start, start + iterations):
@@ -165,25 +164,24 @@ def train(training, iterations, state=None, start=0):
 
 
 def trained(probe: Probe, learner, iterations: int, steps: int = 256, seeds=(0, 1)):
-    """Learner states of all seeds after training on uniformly drawn cues."""
-    training = Training(probe_problem(probe), Random(), learner, seeds, steps)
-    state = training.init()
-    for iteration in range(iterations):
-        state, _ = training.iterate(state, iteration)
+    """Return learner states of all seeds after training on uniformly drawn cues."""
+    method = CurriculumLearning(Random(), learner)
+    with method.training(probe_problem(probe), seeds, steps) as training:
+        state, _ = train(training, iterations)
     return state.learner
 
 
 def values(learner, states, cues, time=0.0):
-    """Value estimates [S, len(cues)]."""
+    """Return value estimates [S, len(cues)]."""
     observations = jnp.array([[cue, 0.1 * time] for cue in cues])
     return np.asarray(jax.vmap(lambda state: learner.value(state, observations))(states))
 
 
 def actions(learner, states, cues):
-    """Deterministic actions [S, len(cues)]."""
+    """Return deterministic actions [S, len(cues)]."""
     observations = jnp.array([[cue, 0.0] for cue in cues])
 
     def act(state):
-        return jax.vmap(lambda seen: learner.act(jnp.zeros(1), state, seen))(observations)
+        return jax.vmap(lambda seen: learner.policy(jnp.zeros(1), state, seen))(observations)
 
     return np.asarray(jax.vmap(act)(states))[..., 0]

@@ -1,21 +1,28 @@
-"""What a problem says of an environment that is not complete."""
+"""Checks of a problem's environment, contexts and discount."""
 
 import pytest
 
-from selfpaced import Problem, SelfpacedError
+from selfpaced import ContextSpace, Gaussian, Problem, SelfpacedError
 from selfpaced.environments.ball_catching import BallCatching
 from selfpaced.environments.point_mass import PointMass
-from selfpaced.problems import POINT_MASS_2D
+
+CONTEXTS = ContextSpace(
+    names=("gate_position", "gate_width"),
+    lower=(-4.0, 0.5),
+    upper=(4.0, 8.0),
+    initial=Gaussian.diagonal((0.0, 4.25), (2.0, 1.875)),
+    target=Gaussian.diagonal((2.5, 0.5), (0.004, 0.00375)),
+)
 
 
-class Silent:
-    """Neither one nor the other."""
+class Incomplete:
+    """An environment of neither kind."""
 
     observation_size = 2
     action_low, action_high = (-1.0,), (1.0,)
 
 
-class Hosted(Silent):
+class Hosted(Incomplete):
     def make(self, num_envs, num_threads=1):
         raise NotImplementedError
 
@@ -23,27 +30,30 @@ class Hosted(Silent):
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        (Silent(), "Silent, .* of 'mine', lacks max_episode_steps, .*, noise_size, reset, step"),
+        (
+            Incomplete(),
+            "Incomplete, .* of 'mine', lacks max_episode_steps, .*, noise_size, reset, step",
+        ),
         (Hosted(), "Hosted, .* of 'mine', lacks max_episode_steps, max_side_by_side, min_episode"),
         ([], "list, the environment of 'mine', lacks action_high, action_low"),
     ],
 )
-def test_what_an_environment_lacks_is_said(environment, message):
+def test_an_incomplete_environment_is_refused(environment, message):
     with pytest.raises(SelfpacedError, match=message):
-        Problem("mine", "somebody's", environment, POINT_MASS_2D.contexts, 0.95)
+        Problem("mine", "my own", environment, CONTEXTS, 0.95)
 
 
 def test_an_environment_in_jax_must_be_hashable():
     environment = PointMass(2)
-    Problem("mine", "somebody's", environment, POINT_MASS_2D.contexts, 0.95)
+    Problem("mine", "my own", environment, CONTEXTS, 0.95)
 
     class Unhashable(PointMass):
         __hash__ = None
 
-    with pytest.raises(SelfpacedError, match=r"Unhashable, .* must be hashable: make it a frozen"):
-        Problem("mine", "somebody's", Unhashable(2), POINT_MASS_2D.contexts, 0.95)
+    with pytest.raises(SelfpacedError, match=r"Unhashable, .* must be hashable; make it a frozen"):
+        Problem("mine", "my own", Unhashable(2), CONTEXTS, 0.95)
 
 
 def test_a_discount_is_checked():
     with pytest.raises(SelfpacedError, match=r"discount must lie in \(0, 1\], got 1.5"):
-        Problem("mine", "somebody's", BallCatching(), BallCatching().contexts, 1.5)
+        Problem("mine", "my own", BallCatching(), BallCatching().contexts, 1.5)

@@ -1,17 +1,26 @@
-"""Errors that a user can put right."""
+"""Errors that a user can correct."""
 
 from __future__ import annotations
 
 
 class SelfpacedError(ValueError):
-    """Something that the user can put right; the message says how."""
+    """Raised for mistakes that a user can correct; the message names the remedy.
+
+    Example:
+        >>> from selfpaced import SPDL, SelfpacedError
+        >>> try:
+        ...     SPDL(max_kl=-1.0)
+        ... except SelfpacedError as error:
+        ...     print(error)
+        max_kl must be positive, got -1.0; the default is 0.05
+    """
 
 
 class MissingPartError(SelfpacedError):
-    """Something optional is not installed; what does not need it goes on."""
+    """Raised if an optional dependency is missing; features that do not use it still work."""
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise a SelfpacedError with this message unless the condition holds."""
+    """Raise a `SelfpacedError` with this message unless the condition holds."""
     if not condition:
         raise SelfpacedError(message)

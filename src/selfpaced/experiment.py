@@ -1,103 +1,149 @@
-"""An experiment: problem x teacher x learner x seeds x budget, and its form as plain data."""
+"""An experiment: problem, method, seeds and budget, and its form as plain data."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
 
-from selfpaced.environments.host import HostEnvironment
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.learners import LEARNERS, EpisodicPolicy
-from selfpaced.learners.base import Learner
-from selfpaced.problems import Problem, find_problem
-from selfpaced.registry import import_object
-from selfpaced.sprl.training import EpisodicTraining
-from selfpaced.teachers import SPRL, TEACHERS
-from selfpaced.teachers.base import Teacher
-from selfpaced.training.host import HostTraining, InitialPolicy
-from selfpaced.training.loop import Training
+from selfpaced.problems import Problem
+from selfpaced.registry import (
+    LEARNERS,
+    TEACHERS,
+    default_settings,
+    find_problem,
+    find_settings,
+)
+from selfpaced.sprl.method import SPRL
+from selfpaced.sprl.policy import EpisodicPolicy
+from selfpaced.sprl.update import EpisodicUpdate
+from selfpaced.training.curriculum_learning import (
+    CurriculumLearning,
+    InitialPolicy,
+    WrapTeachers,
+)
+from selfpaced.training.loop import AnyLoop
 from selfpaced.validation import require_choice, require_positive, require_whole
+
+Method = CurriculumLearning | SPRL
+Plain = dict[str, Any]  # as JSON has it
+
+SPRL_NAMES = {"teacher": "sprl", "learner": "episodic"}  # its parts on the command line
+DEFAULT_LEARNER = "ppo"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to train and how often to evaluate."""
+
+    iterations: int = 1000
+    """number of updates of teacher and learner"""
+    steps_per_iteration: int = 2048
+    """environment steps of each seed per iteration"""
+    num_environments: int = 1
+    """environments per seed"""
+    evaluate_every: int = 5
+    """iterations between evaluations on the target"""
+    evaluation_episodes: int = 50
+    """episodes per evaluation and seed"""
+    initial_policy: InitialPolicy = "random"
+    """"random" starts from the learner's initial policy, "hold" from one that has cloned standing
+    still (host environments only)"""
+
+    def with_one_environment(self) -> Budget:
+        """Return the same budget for a learner that updates after every step."""
+        return dataclasses.replace(self, num_environments=1)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that decides the outcome, but for how seeds are split among processes."""
+    """Everything that determines the outcome, except how seeds are split into blocks.
 
-    problem: str  # a name, or anybody's as `package.module:PROBLEM`
-    teacher: Teacher | SPRL
-    learner: Learner | EpisodicPolicy
+    Args:
+        problem: a short name from `selfpaced list`, or a user's as `package.module:PROBLEM`.
+        method: `CurriculumLearning(teacher, learner)` or `SPRL()`.
+        seeds: different whole numbers; each is an independent repetition.
+        iterations: number of updates of teacher and learner.
+        steps_per_iteration: environment steps of each seed per iteration.
+        num_environments: environments per seed.
+        evaluate_every: iterations between evaluations on the target.
+        evaluation_episodes: episodes per evaluation and seed.
+        initial_policy: "random", or "hold" to clone standing still first (host environments only).
+        environment: other settings of the problem's environment; None keeps its own.
+        variant: mark that tells it from others with the same teacher, as the paper's asterisk.
+
+    Raises:
+        SelfpacedError: a setting is wrong, or the parts do not fit each other.
+
+    Example:
+        >>> from selfpaced import PPO, SPDL, CurriculumLearning, Experiment
+        >>> method = CurriculumLearning(SPDL(zeta=1.2), PPO())
+        >>> Experiment("point-mass-2d", method, seeds=(1, 2), iterations=10).environment_steps
+        40960
+    """
+
+    problem: str
+    method: Method
     seeds: tuple[int, ...]
     iterations: int = 1000
     steps_per_iteration: int = 2048
-    num_environments: int = 1  # per seed
-    evaluate_every: int = 5  # iterations
+    num_environments: int = 1
+    evaluate_every: int = 5
     evaluation_episodes: int = 50
-    initial_policy: InitialPolicy = "random"  # or first taught to hold still
-    environment: Any = None  # other settings than the problem's own
-    variant: str = ""  # tells it from others with the same teacher, as the paper's asterisk does
+    initial_policy: InitialPolicy = "random"
+    environment: object | None = None
+    variant: str = ""
+    resolved: Problem = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for check in (require_positive, require_whole):
             check(self, "iterations", "steps_per_iteration", "num_environments")
             check(self, "evaluate_every", "evaluation_episodes")
         require(
-            isinstance(self.seeds, tuple),
-            f"seeds wants a tuple of numbers, as (1, 2, 3), got {self.seeds!r}",
+            isinstance(self.method, CurriculumLearning | SPRL),
+            f"method must be CurriculumLearning(teacher, learner) or SPRL(), got {self.method!r}",
         )
-        for what in ("teacher", "learner"):
-            settings = getattr(self, what)
-            require(
-                dataclasses.is_dataclass(settings) and not isinstance(settings, type),
-                f"{what} wants settings, as SPDL() or PPO(), got {settings!r}",
-            )
-        are_whole = all(isinstance(seed, int | np.integer) for seed in self.seeds)
-        require(
-            are_whole
-            and len(self.seeds) > 0
-            and len(set(self.seeds)) == len(self.seeds)
-            and 0 <= min(self.seeds) <= max(self.seeds) < 2**32,
-            f"seeds wants different whole numbers from 0 to 2**32 - 1, got {self.seeds}",
-        )
+        self._require_seeds()
         require(
             self.steps_per_iteration % self.num_environments == 0,
             f"steps_per_iteration must be a multiple of num_environments "
             f"({self.num_environments}), got {self.steps_per_iteration}",
         )
-
         require_choice("initial_policy", self.initial_policy, get_args(InitialPolicy))
+        problem = find_problem(self.problem)
         require(
-            self.is_hosted or self.initial_policy == "random",
-            f"holding still is for robots; initial_policy must be random with {self.problem}",
+            self.environment is None or type(self.environment) is type(problem.environment),
+            f"environment must be settings of {type(problem.environment).__name__}, got "
+            f"{self.environment!r}",
         )
-        own = find_problem(self.problem).environment
-        require(
-            self.environment is None or type(self.environment) is type(own),
-            f"environment wants settings of {type(own).__name__}, got {self.environment!r}",
-        )
-        if self.environment == own:  # the same experiment as without
+        if self.environment == problem.environment:  # the same experiment as without
             object.__setattr__(self, "environment", None)
+        if self.environment is not None:
+            problem = dataclasses.replace(problem, environment=self.environment)  # type: ignore[arg-type]
+        object.__setattr__(self, "resolved", problem)
         require(
-            not self.is_hosted or getattr(self.teacher, "clip_replay", True),
-            f"{self.problem} has no contexts outside its box: clip_replay must be true",
+            problem.is_hosted or self.initial_policy == "random",
+            f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
         )
+        self.method.require_fits(problem)
+
+    def _require_seeds(self) -> None:
         require(
-            not (self.is_hosted and isinstance(self.teacher, SPRL)),
-            f"SPRL runs on problems simulated in JAX, {self.problem} is not one",
-        )
-        require(
-            isinstance(self.teacher, SPRL) == isinstance(self.learner, EpisodicPolicy),
-            "SPRL improves policy and contexts together: teacher sprl and learner episodic go "
-            f"with each other only, got {name_of(self.teacher, TEACHERS)} and "
-            f"{name_of(self.learner, LEARNERS)}",
+            isinstance(self.seeds, tuple)
+            and len(self.seeds) > 0
+            and all(isinstance(seed, int | np.integer) for seed in self.seeds)
+            and len(set(self.seeds)) == len(self.seeds)
+            and 0 <= min(self.seeds) <= max(self.seeds) < 2**32,
+            "seeds must be a tuple of different whole numbers from 0 to 2**32 - 1, as (1, 2, 3), "
+            f"got {self.seeds!r}",
         )
 
     @property
     def evaluation_iterations(self) -> list[int]:
-        """After how many iterations the policy is evaluated: before training, and at the end."""
+        """Iterations after which the policy is evaluated: the first is 0, before training."""
         return sorted({*range(0, self.iterations, self.evaluate_every), self.iterations})
 
     @property
@@ -106,53 +152,66 @@ class Experiment:
         return self.iterations * self.steps_per_iteration * len(self.seeds)
 
     @property
-    def is_hosted(self) -> bool:
-        """Whether the environment is simulated outside JAX."""
-        return isinstance(find_problem(self.problem).environment, HostEnvironment)
+    def budget(self) -> Budget:
+        """How long to train and how often to evaluate."""
+        names = (field.name for field in dataclasses.fields(Budget))
+        return Budget(**{name: getattr(self, name) for name in names})
 
     @property
     def teacher_name(self) -> str:
-        """The teacher and, if this is a variant, its mark."""
-        return name_of(self.teacher, TEACHERS) + self.variant
+        """Name of the teacher with the mark of its variant."""
+        return self.method.teacher_name + self.variant
 
     @property
     def learner_name(self) -> str:
-        """The learner."""
-        return name_of(self.learner, LEARNERS)
+        """Name of the learner."""
+        return self.method.learner_name
 
-    def resolve_problem(self) -> Problem:
-        """The problem, with the settings of this experiment."""
-        problem = find_problem(self.problem)
-        if self.environment is None:
-            return problem
-        return dataclasses.replace(problem, environment=self.environment)
+    def with_parts(self, **parts: object) -> Experiment:
+        """Return the experiment with another teacher or learner.
 
-    def training(self, seeds: tuple[int, ...]) -> Training:
-        """The work on some of the seeds."""
-        budget = (self.steps_per_iteration, self.num_environments)
-        work = (self.resolve_problem(), self.teacher, self.learner, seeds, *budget)
-        # the same face: nobody else has to know which it is
-        kind: Any = EpisodicTraining if isinstance(self.teacher, SPRL) else Training
-        if self.is_hosted:
-            kind = partial(HostTraining, initial_policy=self.initial_policy)
-        return kind(*work)
+        Example:
+            >>> from selfpaced import SPDL, neurips2020
+            >>> neurips2020("point-mass-3d").with_parts(teacher=SPDL(zeta=2.0)).method.teacher.zeta
+            2.0
+        """
+        return dataclasses.replace(self, method=make_method(self.method.parts | parts))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as in `experiment.json`."""
-        plain = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        plain["teacher"] = _to_dict(self.teacher, TEACHERS)
-        plain["learner"] = _to_dict(self.learner, LEARNERS)
-        if self.environment is not None:
-            plain["environment"] = dataclasses.asdict(self.environment)
-        return plain
+    def training(
+        self, seeds: tuple[int, ...], wrap_teachers: WrapTeachers = lambda teachers: teachers
+    ) -> AnyLoop:
+        """Return the loop that trains some of the seeds; close it after use."""
+        budget = (self.steps_per_iteration, self.num_environments, self.initial_policy)
+        return self.method.training(self.resolved, seeds, *budget, wrap_teachers)
+
+    def to_dict(self) -> Plain:
+        """Return plain data, as in `experiment.json`."""
+        parts: Plain = {
+            role: _part_to_dict(self._part_name(role), settings)
+            for role, settings in self.method.parts.items()
+        }
+        plain: Plain = {"problem": self.problem, **parts, "seeds": self.seeds}
+        plain |= dataclasses.asdict(self.budget)
+        environment: Any = self.environment
+        plain["environment"] = None if environment is None else dataclasses.asdict(environment)
+        return plain | {"variant": self.variant}
+
+    def _part_name(self, role: str) -> str:
+        return self.method.teacher_name if role == "teacher" else self.method.learner_name
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Experiment:
-        """The experiment that `to_dict` described."""
+    def from_dict(cls, plain: Plain) -> Experiment:
+        """Return the experiment that `to_dict` described.
+
+        Raises:
+            SelfpacedError: this is not the description of an experiment.
+        """
         try:
             settings = dict(plain)
-            settings["teacher"] = _from_dict("teacher", plain["teacher"], TEACHERS)
-            settings["learner"] = _from_dict("learner", plain["learner"], LEARNERS)
+            parts = {role: settings.pop(role) for role in SPRL_NAMES}
+            settings["method"] = make_method(
+                {role: _part_from_dict(role, part) for role, part in parts.items()}
+            )
             settings["seeds"] = tuple(plain["seeds"])
             if plain.get("environment") is not None:
                 kind = type(find_problem(plain["problem"]).environment)
@@ -163,67 +222,68 @@ class Experiment:
             raise SelfpacedError(f"this does not describe an experiment: {error}") from error
 
 
+def make_method(parts: dict[str, object]) -> Method:
+    """Return the method that a teacher and a learner make, or the two parts of SPRL."""
+    teacher, learner = parts["teacher"], parts["learner"]
+    if isinstance(teacher, EpisodicUpdate) and isinstance(learner, EpisodicPolicy):
+        return SPRL(teacher, learner)
+    are_mixed = isinstance(teacher, EpisodicUpdate) or isinstance(learner, EpisodicPolicy)
+    require(
+        not are_mixed,
+        "teacher sprl and learner episodic require each other, because SPRL improves policy and "
+        f"contexts jointly; got {type(teacher).__name__} and {type(learner).__name__}",
+    )
+    return CurriculumLearning(teacher, learner)  # type: ignore[arg-type]  # checked by it
+
+
+def find_part(role: str, name: str) -> type:
+    """Return the class of a teacher or learner by its name, the parts of SPRL included."""
+    if name == SPRL_NAMES[role]:
+        return EpisodicUpdate if role == "teacher" else EpisodicPolicy
+    if role == "teacher":
+        require_known(role, name)
+        return find_settings(TEACHERS, name, ("init", "sample", "update"))
+    require_known(role, name)
+    methods = ("steps_per_update", "init", "act", "policy", "value", "update")
+    return find_settings(LEARNERS, name, methods)
+
+
+def require_known(role: str, name: str) -> None:
+    """Raise `SelfpacedError` for a misspelt name of a teacher or learner."""
+    if ":" not in name:
+        require_choice(role, name, part_names(role))
+
+
+def part_names(role: str) -> list[str]:
+    """Return the names of all teachers or learners, the parts of SPRL included."""
+    names = list(TEACHERS if role == "teacher" else LEARNERS)
+    return [*names, SPRL_NAMES[role]]
+
+
+def default_part(role: str, name: str) -> object:
+    """Return a teacher or learner with its default settings."""
+    return default_settings(role, find_part(role, name))
+
+
 def seeds_from(first: int, num: int) -> tuple[int, ...]:
-    """So many seeds in a row."""
+    """Return consecutive seeds."""
     return tuple(range(first, first + num))
 
 
-_METHODS = {
-    "teacher": ("init", "sample", "update", "distribution", "advice"),
-    "learner": ("init", "act", "value", "update", "steps_per_update"),
-}
+def as_tuples(value: Any) -> Any:
+    """Return lists as tuples: JSON has lists only, and settings must be hashable."""
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
-def find_class(what: str, name: str, known: dict[str, type]) -> type:
-    """A class by its short name, or anybody's as `package.module:Class`."""
-    if ":" not in name:
-        require_choice(what, name, known)
-        return known[name]
-    found = import_object(what, name)
-    is_frozen = isinstance(found, type) and dataclasses.is_dataclass(found)
-    is_frozen = is_frozen and found.__dataclass_params__.frozen
-    require(
-        is_frozen,
-        f"{what} {name!r} should be a frozen dataclass of settings: write @dataclass(frozen=True) "
-        "above the class",
-    )
-    if not issubclass(found, SPRL | EpisodicPolicy):  # they have methods of their own
-        lacking = [method for method in _METHODS[what] if not hasattr(found, method)]
-        require(not lacking, f"{what} {name!r} lacks {', '.join(lacking)}")
-    return found
-
-
-def default_settings(what: str, kind: type) -> Any:
-    """A teacher or learner as its author has set it."""
-    try:
-        return kind()
-    except TypeError as error:
-        raise SelfpacedError(
-            f"give all settings of {what} {kind.__name__} defaults: {error}"
-        ) from None
-
-
-def name_of(settings: Any, known: dict[str, type]) -> str:
-    """The name under which `find_class` finds the class of these settings."""
-    kind = type(settings)
-    names = [name for name, candidate in known.items() if candidate is kind]
-    return names[0] if names else f"{kind.__module__}:{kind.__qualname__}"
-
-
-def _to_dict(settings: Any, known: dict[str, type]) -> dict[str, Any]:
+def _part_to_dict(name: str, settings: Any) -> Plain:
     kind = type(settings)
     require(
         kind.__module__ != "__main__",
-        f"put {kind.__name__} into a module of its own, where the processes that train find it",
+        f"{kind.__name__} must be in a module of its own, where worker processes can import it",
     )
-    return {"name": name_of(settings, known)} | dataclasses.asdict(settings)
+    return {"name": name} | dataclasses.asdict(settings)
 
 
-def _from_dict(what: str, plain: dict[str, Any], known: dict[str, type]) -> Any:
-    kind = find_class(what, plain["name"], known)
+def _part_from_dict(role: str, plain: Plain) -> object:
+    kind = find_part(role, plain["name"])
     return kind(**{key: as_tuples(value) for key, value in plain.items() if key != "name"})
-
-
-def as_tuples(value: Any) -> Any:
-    """JSON knows lists only, settings have to be hashable."""
-    return tuple(map(as_tuples, value)) if isinstance(value, list) else value

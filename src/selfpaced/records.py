@@ -1,4 +1,4 @@
-"""The records that cross the seams between environments, learners, teachers and training."""
+"""Records that cross the seams between environments, learners, teachers and training."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from numpy.typing import NDArray
 
 from selfpaced.errors import SelfpacedError
 
-Array = NDArray[Any]  # on the host; JAX code uses jax.Array
-Scalar = Any  # a NumPy scalar or array of no dimensions
-Metrics = dict[str, Any]  # flat, `group/name`, for the human
+Array = NDArray[Any]  # on the host; code that runs in JAX uses jax.Array
+Metrics = dict[str, float]  # flat, `group/name`
+
+
+class Spec(NamedTuple):
+    """What a learner needs to know about a problem. Hashable: it selects compiled code."""
+
+    observation_size: int
+    action_low: tuple[float, ...]
+    action_high: tuple[float, ...]
+    discount: float
+
+    @property
+    def action_size(self) -> int:
+        """Number of action components."""
+        return len(self.action_low)
 
 
 class Episodes(NamedTuple):
-    """Every episode of one seed that ended since the last teacher update, in order, no padding."""
+    """The episodes of one seed that ended since the last update of its teacher, in order.
+
+    This is all that a teacher ever sees of learning.
+    """
 
     context: Array  # [E, C]
     first_observation: Array  # [E, O]
@@ -26,11 +42,11 @@ class Episodes(NamedTuple):
 
     @property
     def num(self) -> int:
-        """How many episodes ended."""
+        """Number of episodes."""
         return len(self.discounted_return)
 
     def require_finite(self, where: str) -> None:
-        """Say which quantity of which episode is not a number, if any is not."""
+        """Raise `SelfpacedError` naming the first quantity that is not finite."""
         if not self.num:
             return
         for name in ("context", "first_observation", "discounted_return", "value"):
@@ -39,7 +55,7 @@ class Episodes(NamedTuple):
             if not finite.all():
                 worst = int(np.flatnonzero(~finite)[0])
                 raise SelfpacedError(
-                    f"{where}: episode {worst} has a {name.replace('_', ' ')} that is not finite "
-                    f"({column[worst]}); check the environment's rewards and observations, "
+                    f"{where}: {name.replace('_', ' ')} of episode {worst} must be finite, got "
+                    f"{column[worst]}; check the environment's rewards and observations, "
                     "or lower the learning rate"
                 )

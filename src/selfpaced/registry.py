@@ -1,32 +1,169 @@
-"""Things of other people, named `package.module:name` in settings and on the command line."""
+"""Names for teachers, learners and problems, and lookup of objects named `package.module:Name`.
+
+A registry maps a short name to the place of an object and imports it when it is used, so that
+`selfpaced --help` loads no numerics. Being in a registry means being in its contract tests.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from selfpaced.errors import SelfpacedError, require
+from selfpaced.validation import require_choice
+
+if TYPE_CHECKING:
+    from selfpaced.learners.base import Learner
+    from selfpaced.problems import Problem
+    from selfpaced.teachers.base import Teacher
+
+T = TypeVar("T")
 
 
-def import_object(what: str, name: str) -> Any:
-    """The object of this name; modules in the working directory are found, too."""
+class Registry(Mapping[str, T], Generic[T]):
+    """Objects by short name, imported on first use."""
+
+    def __init__(self, kind: str, places: dict[str, str]) -> None:
+        """Take the kind of object, for messages, and `module:Name` for every short name."""
+        self.kind = kind
+        self._places = places
+
+    def __getitem__(self, name: str) -> T:
+        found: T = _import("selfpaced", self._places[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def find(self, name: str) -> T:
+        """Return an object by its short name, or a user's as `package.module:Name`.
+
+        Raises:
+            SelfpacedError: the name is unknown, or the module cannot be imported.
+        """
+        if ":" in name:
+            found: T = _import(self.kind, name)
+            return found
+        require_choice(self.kind, name, self)
+        return self[name]
+
+    def name_of(self, kind: type) -> str:
+        """Return the name under which `find` finds this class."""
+        place = f"{kind.__module__}:{kind.__qualname__}"
+        return next((name for name, known in self._places.items() if known == place), place)
+
+
+TEACHERS: Registry[type[Teacher]] = Registry(
+    "teacher",
+    {
+        "spdl": "selfpaced.teachers.spdl:SPDL",
+        "alp-gmm": "selfpaced.teachers.alp_gmm:ALPGMM",
+        "goal-gan": "selfpaced.teachers.goal_gan:GoalGAN",
+        "random": "selfpaced.teachers.fixed:Random",
+        "default": "selfpaced.teachers.fixed:Default",
+    },
+)
+LEARNERS: Registry[type[Learner]] = Registry(
+    "learner",
+    {
+        "ppo": "selfpaced.learners.ppo:PPO",
+        "trpo": "selfpaced.learners.trpo:TRPO",
+        "sac": "selfpaced.learners.sac:SAC",
+    },
+)
+PROBLEMS: Registry[Problem] = Registry(
+    "problem",
+    {
+        "point-mass-3d": "selfpaced.presets.point_mass:POINT_MASS_3D",
+        "point-mass-2d": "selfpaced.presets.point_mass:POINT_MASS_2D",
+        "ball-catching": "selfpaced.presets.ball_catching:BALL_CATCHING",
+        "ant-gate": "selfpaced.presets.ant_gate:ANT_GATE",
+    },
+)
+
+
+def find_problem(name: str) -> Problem:
+    """Return a problem by its short name, or a user's as `package.module:PROBLEM`."""
+    from selfpaced.problems import Problem
+
+    found = PROBLEMS.find(name)
+    require(
+        isinstance(found, Problem),
+        f"problem {name!r} must be a selfpaced.Problem, got {type(found).__name__}; "
+        "name an instance, not its class",
+    )
+    return found
+
+
+def find_settings(registry: Registry[type[T]], name: str, methods: tuple[str, ...]) -> type[T]:
+    """Return a class of settings: a frozen dataclass with these methods, not derived from ours."""
+    found = registry.find(name)
+    if ":" not in name:
+        return found
+    what = f"{registry.kind} {name!r}"
+    is_frozen = (
+        isinstance(found, type)
+        and dataclasses.is_dataclass(found)
+        and found.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    )
+    require(
+        is_frozen,
+        f"{what} must be a frozen dataclass of settings; write @dataclass(frozen=True) above it",
+    )
+    lacking = [method for method in methods if not hasattr(found, method)]
+    require(not lacking, f"{what} must have {', '.join(methods)}; it lacks {', '.join(lacking)}")
+    final = [base.__name__ for base in found.__mro__[1:] if getattr(base, "__final__", False)]
+    require(
+        not final,
+        f"{what} must not derive from {', '.join(final)}, which is final; keep one in a field and "
+        "call it",
+    )
+    return found
+
+
+def default_settings(kind: str, settings: type[T]) -> T:
+    """Return settings with their defaults."""
+    try:
+        return settings()
+    except TypeError as error:
+        raise SelfpacedError(
+            f"every setting of {kind} {settings.__name__} must have a default: {error}"
+        ) from None
+
+
+def load_object(kind: str, name: str) -> object:
+    """Return the object at `package.module:name`; modules in the working directory are found, too.
+
+    Raises:
+        SelfpacedError: the module cannot be imported, or has no such attribute.
+    """
+    found: object = _import(kind, name)
+    return found
+
+
+def _import(kind, name):  # type: ignore[no-untyped-def]  # the caller knows the type
     module, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
         found = import_module(module)
     except ModuleNotFoundError as error:
-        hint = "" if error.name != module else "; run this where it lies, or set PYTHONPATH"
-        raise SelfpacedError(f"cannot load {what} {name!r}: {error}{hint}") from error
-    except Exception as error:  # a mistake in somebody's module
+        hint = "" if error.name != module else "; run this in its folder, or set PYTHONPATH"
+        raise SelfpacedError(f"cannot load {kind} {name!r}: {error}{hint}") from error
+    except Exception as error:  # a mistake in a user's module
         place = traceback.extract_tb(error.__traceback__)[-1]
         cause = f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
-        raise SelfpacedError(f"cannot load {what} {name!r}: {cause}") from error
+        raise SelfpacedError(f"cannot load {kind} {name!r}: {cause}") from error
     require(
         hasattr(found, attribute),
-        f"cannot load {what} {name!r}: there is no {attribute!r} in {found.__file__ or module}",
+        f"cannot load {kind} {name!r}: there is no {attribute!r} in {found.__file__ or module}",
     )
     return getattr(found, attribute)

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def slow_step(state, context, force, noise):
-    """One environment step, one substep after the other, in float64; noise [10, 2]."""
+    """Take one environment step, substep by substep, in float64; noise [10, 2]."""
     x, vx, y, vy = (float(value) for value in state)
     gate, width, friction = (float(value) for value in context)
     force_x, force_y = (min(max(float(value), -10.0), 10.0) for value in force)
@@ -71,7 +71,7 @@ def step_from(state, force=NO_FORCE, noise=NO_NOISE):
 
 
 def discounted_return(state, force, num_steps=100):
-    """Of a constant force without noise, until a crash if there is one."""
+    """Return the discounted return of a constant force without noise, up to a crash."""
     total = 0.0
     for time in range(num_steps):
         after = step_from(state, force)
@@ -83,11 +83,11 @@ def discounted_return(state, force, num_steps=100):
 
 
 def agrees_with_the_slow_copy(low, high, num=4000, seed=0):
-    """Compare `num` states x, ẋ, y, ẏ drawn between low and high; returns the slow outcomes."""
+    """Compare `num` states x, ẋ, y, ẏ drawn between low and high; return the slow outcomes."""
     rng = np.random.default_rng(seed)
     states = rng.uniform(low, high, (num, 4)).astype(np.float32)
     contexts = rng.uniform((-4, 0.5, 0), (4, 8, 4), (num, 3)).astype(np.float32)
-    forces = rng.uniform(-15, 15, (num, 2)).astype(np.float32)  # some are to be clipped
+    forces = rng.uniform(-15, 15, (num, 2)).astype(np.float32)  # some must be clipped
     noise = rng.standard_normal((num, 20)).astype(np.float32)
     batch = PointMassState(states[:, ::2], states[:, 1::2], contexts, np.zeros(num, np.int32))
     after = STEP(noise, batch, forces)
@@ -141,7 +141,7 @@ def test_the_first_of_two_hits_counts():
     np.testing.assert_allclose(after.observation[:4], [1.01, 0, 0, 0], atol=1e-6)
 
 
-def test_a_gate_lets_through_exactly_what_is_no_further_than_half_its_width():
+def test_the_mass_passes_the_gate_up_to_exactly_half_its_width():
     fits = state_at(1.25, 0.01, vy=-5.0, context=(1.0, 0.5, 0.0))
     misses = state_at(1.2501, 0.01, vy=-5.0, context=(1.0, 0.5, 0.0))
     assert not step_from(fits).terminated
@@ -180,17 +180,17 @@ def test_noise_disturbs_the_acceleration_by_a_twentieth():
     np.testing.assert_allclose(after.state.velocity, 10 * 0.01 * 0.05, rtol=1e-5)
 
 
-def test_an_episode_begins_at_rest_above_the_wall_and_shows_its_context():
+def test_an_episode_starts_at_rest_above_the_wall_and_shows_its_context():
     observation, state = THREE.reset(jax.random.key(0), jnp.array([2.5, 0.5, 1.0]))
     np.testing.assert_array_equal(observation, np.float32([0, 0, 3, 0, 2.5, 0.5, 1.0]))
     assert state.time == 0
 
 
-def test_standing_still_at_the_start_returns_what_was_measured():
+def test_standing_still_at_the_start_has_the_measured_return():
     assert discounted_return(state_at(0, 3), NO_FORCE) == pytest.approx(0.543, abs=5e-4)
 
 
-def test_hovering_above_the_wall_returns_what_was_measured():
+def test_hovering_above_the_wall_has_the_measured_return():
     assert discounted_return(state_at(0, 1e-6), NO_FORCE) == pytest.approx(3.29, abs=5e-3)
 
 
@@ -230,7 +230,7 @@ def test_without_a_third_component_there_is_no_friction():
 
 @pytest.mark.parametrize("context_size", [0, 1, 4])
 def test_other_numbers_of_context_components_are_refused(context_size):
-    with pytest.raises(SelfpacedError, match="2 or 3 context components"):
+    with pytest.raises(SelfpacedError, match="context_size must be 2 or 3, got"):
         PointMass(context_size=context_size)
 
 
@@ -246,3 +246,18 @@ def test_a_crash_in_the_hundredth_step_is_terminated_and_not_truncated():
     after = step_from(state)
     assert after.terminated
     assert not after.truncated
+
+
+def test_no_episode_of_the_point_mass_is_shorter_than_min_episode_steps():
+    environment = PointMass()
+    _, state = environment.reset(jax.random.key(0), jnp.array([4.0, 0.5, 0.0]))
+    step = jax.jit(environment.step)
+    pushed = jnp.full(environment.noise_size, -6.0)  # six standard deviations, always downwards
+    for length in range(1, 20):  # noqa: B007 (used below)
+        after = step(pushed, state, jnp.array([0.0, -10.0]))
+        state = after.state
+        if after.terminated:
+            break
+    assert bool(after.terminated)
+    assert np.isclose(state.position[1], 0.0)
+    assert environment.min_episode_steps <= length <= environment.min_episode_steps + 1

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from selfpaced.environments import point_mass_picture as picture
+from selfpaced.environments.base import DrawsStates
 from selfpaced.environments.point_mass import PointMass, PointMassState
 from selfpaced.errors import SelfpacedError
-from selfpaced.integrations.jax_adapter import GymnasiumFace
-from selfpaced.problems import PROBLEMS
+from selfpaced.integrations.jax_adapter import JaxAdapter
+from selfpaced.registry import PROBLEMS
 
 WIDE = [0.0, 2.0, 0.0]
 
@@ -21,22 +22,24 @@ def draw(*positions, context=WIDE, terminated=False):
         PointMassState(np.float32(position), np.zeros(2), np.float32(context), time)
         for time, position in enumerate(positions)
     ]
-    return picture.draw_point_mass(path, terminated)
+    return PointMass().draw(path, terminated)
 
 
 def pixels_of(image, colour, tolerance=2):
-    """Rows and columns where the picture has this colour."""
+    """Return rows and columns of the pixels of this colour."""
     return np.nonzero((np.abs(image.astype(int) - colour) <= tolerance).all(axis=2))
 
 
 def centre_of(image, colour):
-    """Where in the arena the pixels of this colour lie on average."""
+    """Return the mean position in the arena of the pixels of this colour."""
     rows, columns = pixels_of(image, colour)
     unit = 400 / 8.7  # pixels
     return (columns.mean() + 0.5) / unit - 4.35, 4.35 - (rows.mean() + 0.5) / unit
 
 
-def test_a_frame_is_a_square_of_rgb_bytes():
+def test_a_picture_is_a_square_of_rgb_bytes():
+    assert isinstance(PointMass(), DrawsStates)
+    assert PointMass().picture_size == (400, 400)
     image = draw((0, 3))
     assert image.shape == (400, 400, 3)
     assert image.dtype == np.uint8
@@ -90,42 +93,55 @@ def test_a_crash_looks_different():
     np.testing.assert_allclose(centre_of(image, picture.CRASHED_COLOUR), (2, 0), atol=0.03)
 
 
-def test_drawing_leaves_the_remembered_arena_clean():
+def test_drawing_leaves_the_cached_arena_unchanged():
     first = draw((2, 2))
     draw((-2, 2), (-2, -2))
     np.testing.assert_array_equal(draw((2, 2)), first)
 
 
 @pytest.mark.parametrize("name", ["point-mass-3d", "point-mass-2d"])
-def test_the_face_draws_its_own_episode_and_no_other(name):
-    face = GymnasiumFace(name, render_mode="rgb_array")
-    context = WIDE[: face.problem.contexts.size]
+def test_the_adapter_draws_only_its_current_episode(name):
+    adapter = JaxAdapter(name, render_mode="rgb_array")
+    context = WIDE[: adapter.problem.contexts.size]
     with pytest.raises(SelfpacedError, match="before the first reset"):
-        face.render()
-    face.reset(seed=0, options={"context": context})
-    fresh = face.render()
+        adapter.render()
+    adapter.reset(seed=0, options={"context": context})
+    fresh = adapter.render()
     for _ in range(4):
-        observation = face.step([5.0, 1.0])[0]
-    image = face.render()
+        observation = adapter.step([5.0, 1.0])[0]
+    image = adapter.render()
     where = centre_of(image, picture.MASS_COLOUR)
     np.testing.assert_allclose(where, (observation[0], observation[2]), atol=0.03)
-    face.reset(options={"context": context})
-    np.testing.assert_array_equal(face.render(), fresh)
+    adapter.reset(options={"context": context})
+    np.testing.assert_array_equal(adapter.render(), fresh)
 
 
-def test_without_a_render_mode_there_is_a_hint_instead_of_a_picture():
-    face = GymnasiumFace("point-mass-3d")
-    face.reset(seed=0)
+def test_without_a_render_mode_render_warns_and_returns_none():
+    adapter = JaxAdapter("point-mass-3d")
+    adapter.reset(seed=0)
     with pytest.warns(UserWarning, match='render_mode="rgb_array"'):
-        assert face.render() is None
+        assert adapter.render() is None
 
 
-def test_a_problem_without_a_picture_says_so():
-    @dataclass(frozen=True)
-    class Undrawn(PointMass):
-        pass
+@dataclass(frozen=True)
+class Undrawn:
+    """A point mass without a picture."""
 
-    problem = replace(PROBLEMS["point-mass-3d"], environment=Undrawn())
-    GymnasiumFace(problem)
-    with pytest.raises(SelfpacedError, match="nobody has drawn"):
-        GymnasiumFace(problem, render_mode="rgb_array")
+    observation_size = 7
+    action_low, action_high = (-10.0, -10.0), (10.0, 10.0)
+    noise_size = 20
+    min_episode_steps, max_episode_steps = 1, 100
+
+    def reset(self, key, context):
+        return PointMass().reset(key, context)
+
+    def step(self, noise, state, action):
+        return PointMass().step(noise, state, action)
+
+
+def test_an_environment_without_a_picture_is_refused_for_rendering_only():
+    problem = replace(PROBLEMS["point-mass-3d"], name="undrawn", environment=Undrawn())
+    JaxAdapter(problem).reset(seed=0)
+    message = "rendering is not implemented for 'undrawn'; omit render_mode"
+    with pytest.raises(SelfpacedError, match=message):
+        JaxAdapter(problem, render_mode="rgb_array")

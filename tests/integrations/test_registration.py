@@ -1,4 +1,4 @@
-"""How Gymnasium learns of our problems."""
+"""Registration of the problems with Gymnasium."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import gymnasium
 import pytest
 
 from selfpaced.integrations.registration import GYMNASIUM_IDS, register_environments
-from selfpaced.problems import PROBLEMS
+from selfpaced.registry import PROBLEMS
 
 
 def test_every_problem_has_a_gymnasium_id():
@@ -17,13 +17,13 @@ def test_every_problem_has_a_gymnasium_id():
 
 
 @pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
-def test_a_made_environment_is_a_face_of_its_problem():
+def test_gymnasium_makes_the_adapter_of_each_problem():
     register_environments()
     for name, problem in GYMNASIUM_IDS.items():
         assert gymnasium.make(name).unwrapped.problem is PROBLEMS[problem]
 
 
-def test_registering_again_changes_nothing_and_warns_of_nothing():
+def test_a_second_registration_changes_nothing_and_warns_of_nothing():
     register_environments()
     before = {name: gymnasium.spec(name) for name in GYMNASIUM_IDS}
     with warnings.catch_warnings():

@@ -23,14 +23,14 @@ def estimate(rollout, value, next_value, time_outs="terminal", gae_lambda=LAMBDA
     return np.asarray(advantages(rollout, *columns, DISCOUNT, gae_lambda, time_outs))[:, 0]
 
 
-def test_advantages_are_the_discounted_sum_of_surprises():
+def test_advantages_are_the_discounted_sum_of_one_step_errors():
     reward, value, next_value = [1.0, 2.0, 3.0], [0.5, 0.1, -0.2], [0.1, -0.2, 0.7]
-    surprise = np.array(reward) + DISCOUNT * np.array(next_value) - np.array(value)
+    error = np.array(reward) + DISCOUNT * np.array(next_value) - np.array(value)
     weight = DISCOUNT * LAMBDA
     expected = [
-        surprise[0] + weight * surprise[1] + weight**2 * surprise[2],
-        surprise[1] + weight * surprise[2],
-        surprise[2],
+        error[0] + weight * error[1] + weight**2 * error[2],
+        error[1] + weight * error[2],
+        error[2],
     ]
     np.testing.assert_allclose(estimate(rollout(reward), value, next_value), expected, rtol=1e-6)
 
@@ -54,13 +54,13 @@ def test_nothing_flows_back_across_the_end_of_an_episode():
 @pytest.mark.parametrize(
     ("time_outs", "expected"), [("terminal", 1.0), ("bootstrap", 1.0 + 0.9 * 7)]
 )
-def test_a_time_out_is_worth_nothing_or_the_value_of_what_would_have_come(time_outs, expected):
+def test_the_value_behind_a_time_out_is_zero_or_estimated(time_outs, expected):
     found = estimate(rollout([1.0], truncated=[1]), [0.0], [7.0], time_outs)
     assert found[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("time_outs", ["terminal", "bootstrap"])
-def test_a_true_end_is_worth_nothing_however_time_outs_are_taken(time_outs):
+def test_the_value_behind_a_termination_is_zero_with_either_setting(time_outs):
     assert estimate(rollout([1.0], terminated=[1]), [0.0], [7.0], time_outs)[0] == pytest.approx(
         1.0
     )

@@ -18,7 +18,7 @@ def assert_same(found, expected):
     )
 
 
-def test_one_network_on_columns_is_that_on_rows_and_so_is_its_gradient():
+def test_a_network_and_its_gradient_are_the_same_on_columns_as_on_rows():
     def on_columns(layers, rows):
         outputs = apply_to_columns(layers, rows.T).T
         return (outputs**3).sum(), outputs
@@ -34,7 +34,7 @@ def test_one_network_on_columns_is_that_on_rows_and_so_is_its_gradient():
     assert_same(found, expected)
 
 
-def test_stacked_networks_are_as_those_alone_and_so_are_their_gradients():
+def test_stacked_networks_and_their_gradients_are_the_same_as_alone():
     alone = [some_layers(seed) for seed in (1, 2)]
     stacked = jax.tree.map(lambda *pair: jnp.stack(pair), *alone)
 

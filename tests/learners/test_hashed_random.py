@@ -7,7 +7,7 @@ from scipy.stats import kstest
 from selfpaced.learners.hashed_random import normals, random_words
 
 
-def test_random_words_are_as_good_as_independent():
+def test_random_words_pass_tests_of_independence():
     draw = jax.jit(jax.vmap(lambda key: random_words(key, (3, 64))))
     words = draw(jax.random.split(jax.random.key(0), 500))
     drawn = np.asarray(normals(words))
@@ -20,6 +20,6 @@ def test_random_words_are_as_good_as_independent():
     assert bits.mean() == pytest.approx(0.5, abs=3.0 / np.sqrt(bits.size))
 
 
-def test_the_words_that_would_give_infinite_noise_do_not():
+def test_the_extreme_words_give_finite_noise():
     extreme = normals(jnp.array([0, 2**32 - 1], jnp.uint32))
     np.testing.assert_allclose(extreme, [-5.17, 5.17], atol=0.2)

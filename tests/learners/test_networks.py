@@ -29,7 +29,7 @@ def test_weights_are_orthogonal_times_their_gain():
         assert not bias.any()
 
 
-def test_side_by_side_networks_are_those_that_are_drawn_alone():
+def test_networks_of_several_seeds_are_those_that_are_drawn_alone():
     keys = jax.random.split(jax.random.key(1), 3)
     together = jax.vmap(lambda key: orthogonal_layers(key, (4, 6, 2), 1.0))(keys)
     alone = orthogonal_layers(keys[2], (4, 6, 2), 1.0)
@@ -37,5 +37,5 @@ def test_side_by_side_networks_are_those_that_are_drawn_alone():
         np.testing.assert_allclose(several[2], one, atol=1e-6)
 
 
-def test_deep_networks_of_several_seeds_do_not_wait_for_each_other():
+def test_initialising_deep_networks_of_several_seeds_does_not_deadlock():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)

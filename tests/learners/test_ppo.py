@@ -23,7 +23,7 @@ def test_the_value_of_a_constant_reward_is_that_reward():
     np.testing.assert_allclose(values(QUICK, states, [-0.5, 0.0, 0.5]), 1.0, atol=0.05)
 
 
-def test_the_value_follows_what_the_observation_tells():
+def test_the_value_of_a_visible_reward_is_that_reward():
     states = trained(Probe(length=1, reward="cue"), QUICK, 60)
     cues = [-0.8, 0.0, 0.8]
     np.testing.assert_allclose(values(QUICK, states, cues), [cues, cues], atol=0.1)
@@ -35,13 +35,13 @@ def test_a_later_reward_is_discounted():
     np.testing.assert_allclose(values(QUICK, states, [0.0], time=2), 1.0, atol=0.06)
 
 
-def test_the_policy_finds_the_action_that_the_cue_asks_for():
+def test_the_policy_finds_the_best_action_for_every_cue():
     states = trained(Probe(length=1, reward="action"), QUICK, 150)
     cues = [-0.7, 0.0, 0.7]
     np.testing.assert_allclose(actions(QUICK, states, cues), [cues, cues], atol=0.2)
 
 
-def test_time_outs_decide_what_an_endless_reward_is_worth():
+def test_time_outs_decide_the_value_of_an_endless_reward():
     endless = Probe(length=2, reward="one", ends_by="time_out")
     slow = replace(QUICK, gae_lambda=0.5)
     terminal = trained(endless, slow, 60)
@@ -87,7 +87,7 @@ def test_the_loss_is_the_clipped_surrogate_plus_half_the_squared_value_error():
     now = log_probability(parameters, seen, action)
     before = now - jnp.log(jnp.array([2.0, 0.5]))  # ratios 2 and one half
     batch = Samples(seen, action, before, jnp.array([3.0, 1.0]), jnp.array([1.0, -1.0]))
-    loss, _ = QUICK._loss(parameters, batch)
+    loss, _ = QUICK.loss(parameters, batch)
     advantage = np.array([1.0, -1.0])  # standardised
     surrogate = np.mean([min(2.0, 1.2) * advantage[0], max(0.5, 0.8) * advantage[1]])
     error = np.asarray(
@@ -122,12 +122,12 @@ def test_shuffling_puts_every_sample_anywhere():
     [
         ({"learning_rate": -1.0}, "learning_rate must be positive, got -1.0"),
         ({"num_epochs": 0}, "num_epochs must be positive"),
-        ({"gae_lambda": 1.5}, r"gae_lambda must lie in \[0, 1\]"),
+        ({"gae_lambda": 1.5}, r"gae_lambda must lie in \[0, 1\], got 1.5; the paper uses 0.99"),
         ({"time_outs": "terminate"}, "did you mean 'terminal'"),
-        ({"hidden": (0,)}, "hidden wants positive layer sizes"),
+        ({"hidden": (0,)}, "hidden must be a tuple of positive layer sizes"),
     ],
 )
-def test_impossible_settings_say_what_is_wrong(changes, message):
+def test_a_setting_out_of_range_is_refused(changes, message):
     with pytest.raises(SelfpacedError, match=message):
         replace(QUICK, **changes)
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, norm
 
-from selfpaced import SelfpacedError
+from selfpaced import SAC, SelfpacedError
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.hashed_random import random_words
 from selfpaced.learners.networks import apply_layers
 from selfpaced.learners.replay import add_rows, empty_replay, sample_rows
-from selfpaced.learners.sac import SAC, Batch, sample_squashed
+from selfpaced.learners.sac import Batch, sample_squashed
 from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
 
 QUICK = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
@@ -38,32 +38,34 @@ def some_batch(num=16):
 
 
 @pytest.fixture(scope="module")
-def archer():
-    """Trained to hit the cue, with minus the squared miss as the reward."""
+def cue_states():
+    """Return states trained to match the cue; the reward is minus the squared distance."""
     return trained(Probe(length=1, reward="action"), QUICK, 30)
 
 
-def test_the_policy_finds_the_action_that_the_cue_asks_for(archer):
+def test_the_policy_finds_the_best_action_for_every_cue(cue_states):
     cues = [-0.7, 0.0, 0.7]
-    np.testing.assert_allclose(actions(QUICK, archer, cues), [cues, cues], atol=0.15)
+    np.testing.assert_allclose(actions(QUICK, cue_states, cues), [cues, cues], atol=0.15)
 
 
-def test_the_entropy_reaches_its_target(archer):
+def test_the_entropy_reaches_its_target(cue_states):
     # minus the number of action components: -1
     seen = jax.random.uniform(jax.random.key(0), (2, 4000), minval=-1.0).at[1].set(0.0)
     noise = jax.random.normal(jax.random.key(1), (1, 4000))
-    policies = archer.parameters["policy"]
+    policies = cue_states.parameters["policy"]
     _, log_probability = jax.vmap(lambda layers: sample_squashed(layers, noise, seen))(policies)
     np.testing.assert_allclose(-log_probability.mean(1), -1.0, atol=0.2)
 
 
-def test_coefficient_and_value_are_those_of_the_best_policy_with_this_entropy(archer):
+def test_coefficient_and_value_are_those_of_the_best_policy_with_this_entropy(cue_states):
     # exp(Q / coefficient) with Q = -(2a - cue)^2 is a Gaussian of variance coefficient / 8
     variance = np.exp(-2.0) / (2.0 * np.pi * np.e)  # of entropy -1
     coefficient = 8.0 * variance
-    np.testing.assert_allclose(np.exp(archer.parameters["log_coefficient"]), coefficient, rtol=0.4)
+    np.testing.assert_allclose(
+        np.exp(cue_states.parameters["log_coefficient"]), coefficient, rtol=0.4
+    )
     soft_value = -4.0 * variance - coefficient
-    np.testing.assert_allclose(values(QUICK, archer, [-0.5, 0.0, 0.5]), soft_value, atol=0.1)
+    np.testing.assert_allclose(values(QUICK, cue_states, [-0.5, 0.0, 0.5]), soft_value, atol=0.1)
 
 
 def test_a_later_reward_is_discounted():
@@ -114,7 +116,7 @@ def test_every_loss_moves_its_own_parameters_only():
     parameters = state.parameters | {"log_coefficient": jnp.float32(-0.5)}
     batch, noise = some_batch()
     target = batch.reward + 0.5
-    found, _ = jax.jit(jax.grad(SAC()._loss, has_aux=True))(parameters, batch, noise, target)
+    found, _ = jax.jit(jax.grad(SAC().loss, has_aux=True))(parameters, batch, noise, target)
 
     now, coefficient = parameters, np.exp(-0.5)
     seen = batch.observation.T
@@ -139,8 +141,8 @@ def test_every_loss_moves_its_own_parameters_only():
     def value_loss(layers):
         action, log_probability = act(now["policy"])
         smaller = jnp.minimum(*both(now["action_values"], action))
-        wanted = smaller - coefficient * log_probability
-        return 0.5 * ((apply_layers(layers, seen)[:, 0] - wanted) ** 2).mean()
+        soft_value = smaller - coefficient * log_probability
+        return 0.5 * ((apply_layers(layers, seen)[:, 0] - soft_value) ** 2).mean()
 
     @jax.jit
     def gradients():
@@ -157,14 +159,14 @@ def test_every_loss_moves_its_own_parameters_only():
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
 
 
-def test_a_buffer_that_a_single_step_overfills_is_refused():
+def test_a_buffer_smaller_than_one_step_of_all_environments_is_refused():
     learner = replace(SMALL, buffer_size=4)
     state = learner.init(jax.random.key(0), SPEC)
-    with pytest.raises(SelfpacedError, match="step of all 5 environments, got 4"):
+    with pytest.raises(SelfpacedError, match=r"number of environments \(5\), got 4; raise it"):
         learner.update(jax.random.key(1), SPEC, state, some_steps(5))
 
 
-def test_nothing_is_learned_before_learning_starts():
+def test_parameters_stay_as_drawn_until_learning_starts():
     state = start = SMALL.init(jax.random.key(0), SPEC)
     update = jax.jit(lambda key, state: SMALL.update(key, SPEC, state, some_steps())[0])
     for _ in range(3):
@@ -215,7 +217,7 @@ def test_actions_are_uniform_in_the_box_until_learning_starts():
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-def test_the_buffer_forgets_the_oldest_first_and_wraps_exactly(at_once):
+def test_the_buffer_overwrites_the_oldest_first_and_wraps_exactly(at_once):
     replay, expected = empty_replay(5, 1), deque(maxlen=5)
     add = jax.jit(add_rows)
     for first in range(0, 6 * at_once, at_once):
@@ -226,7 +228,7 @@ def test_the_buffer_forgets_the_oldest_first_and_wraps_exactly(at_once):
         np.testing.assert_array_equal(np.sort(stored), expected)
 
 
-def test_sampling_is_uniform_over_what_is_stored_and_nothing_else():
+def test_sampling_is_uniform_over_the_stored_rows_only():
     replay = add_rows(empty_replay(10, 1), jnp.arange(1.0, 8.0)[:, None])
     words = random_words(jax.random.key(0), (7000,))
     drawn = np.asarray(sample_rows(words, replay))[:, 0]
@@ -239,7 +241,7 @@ def test_sampling_is_uniform_over_what_is_stored_and_nothing_else():
 def test_time_outs_decide_whether_there_is_a_future(time_outs, future):
     learner = replace(SMALL, time_outs=time_outs)
     box = learner.init(jax.random.key(0), SPEC).box
-    row = np.asarray(learner._rows(box, some_steps(truncated=True)))[0]
+    row = np.asarray(learner.rows(box, some_steps(truncated=True)))[0]
     # observation, action in [-1, 1], reward, future, next observation
     np.testing.assert_array_equal(row, [0.0, 1.0, 0.5, 1.0, future, 100.0, 101.0])
 
@@ -258,18 +260,24 @@ def test_several_environments_are_stored_side_by_side():
     [
         ({"learning_rate": -1.0}, "learning_rate must be positive, got -1.0"),
         ({"buffer_size": 0}, "buffer_size must be positive"),
-        ({"buffer_size": 10}, "buffer_size must hold at least a batch of 64, got 10"),
-        ({"learning_starts": -1}, "learning_starts must not be negative"),
-        ({"target_rate": 0.0}, r"target_rate must lie in \(0, 1\]"),
+        ({"buffer_size": 10}, r"buffer_size must be at least batch_size \(64\), got 10"),
+        ({"learning_starts": -1}, "learning_starts must be non-negative, got -1"),
+        ({"target_rate": 0.0}, r"target_rate must lie in \(0, 1\], got 0.0; the paper uses 0.005"),
         ({"time_outs": "terminate"}, "did you mean 'terminal'"),
-        ({"hidden": (0,)}, "hidden wants positive layer sizes"),
+        ({"hidden": (0,)}, "hidden must be a tuple of positive layer sizes"),
     ],
 )
-def test_impossible_settings_say_what_is_wrong(changes, message):
+def test_a_setting_out_of_range_is_refused(changes, message):
     with pytest.raises(SelfpacedError, match=message):
         replace(QUICK, **changes)
 
 
 def test_an_unbounded_box_is_refused():
-    with pytest.raises(SelfpacedError, match="SAC wants bounded actions"):
+    with pytest.raises(SelfpacedError, match="action bounds must be finite for SAC"):
         QUICK.init(jax.random.key(0), SPEC._replace(action_high=(np.inf,)))
+
+
+def test_training_without_the_replay_is_refused():
+    state = QUICK.without_replay(QUICK.init(jax.random.key(0), SPEC))
+    with pytest.raises(AssertionError, match="training needs the replay"):
+        QUICK.act(jnp.zeros(1), state, jnp.zeros(2))

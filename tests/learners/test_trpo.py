@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from selfpaced import SelfpacedError
+from selfpaced import TRPO, SelfpacedError
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.networks import apply_layers
-from selfpaced.learners.trpo import (
-    TRPO,
-    Samples,
+from selfpaced.learners.trpo import Samples
+from selfpaced.learners.trust_region import (
     conjugate_gradient,
     fisher_product,
     gaussian_kl,
@@ -36,7 +35,7 @@ def some_samples(num=200):
     return Samples(seen, action, advantage, seen[:, 0])
 
 
-def test_the_value_follows_what_the_observation_tells():
+def test_the_value_of_a_visible_reward_is_that_reward():
     states = trained(Probe(length=1, reward="cue"), QUICK, 60)
     cues = [-0.8, 0.0, 0.8]
     np.testing.assert_allclose(values(QUICK, states, cues), [cues, cues], atol=0.1)
@@ -48,7 +47,7 @@ def test_a_later_reward_is_discounted():
     np.testing.assert_allclose(values(QUICK, states, [0.0], time=2), 1.0, atol=0.06)
 
 
-def test_the_policy_finds_the_action_that_the_cue_asks_for():
+def test_the_policy_finds_the_best_action_for_every_cue():
     states = trained(Probe(length=1, reward="action"), QUICK, 100)
     cues = [-0.7, 0.0, 0.7]
     np.testing.assert_allclose(actions(QUICK, states, cues), [cues, cues], atol=0.2)
@@ -58,7 +57,7 @@ def test_the_policy_finds_the_action_that_the_cue_asks_for():
 def test_a_step_improves_the_surrogate_and_keeps_its_kl_bound(max_kl):
     learner, samples = replace(QUICK, max_kl=max_kl), some_samples()
     state = learner.init(jax.random.key(0), SPEC)
-    new, metrics = jax.jit(learner._improve_policy)(state.parameters, samples)
+    new, metrics = jax.jit(learner.improve_policy)(state.parameters, samples)
     old_mean = apply_layers(state.parameters["policy"], samples.observation)
     new_mean = apply_layers(new["policy"], samples.observation)
     kl = gaussian_kl(old_mean, state.parameters["log_std"], new_mean, new["log_std"])
@@ -137,7 +136,7 @@ def test_the_line_search_halves_the_step_until_the_kl_fits():
     assert float(metrics["learner/kl"]) == 0.125
 
 
-def test_the_line_search_gives_up_after_ten_attempts():
+def test_the_line_search_stops_after_ten_attempts():
     smallest = 0.5**9
     for threshold, accepted in ((smallest, 1.0), (0.9 * smallest, 0.0)):
         _, metrics = line_search(
@@ -153,7 +152,7 @@ def test_the_line_search_gives_up_after_ten_attempts():
 def test_without_any_advantage_the_policy_stays_as_it_is():
     state = QUICK.init(jax.random.key(2), SPEC)
     samples = some_samples()._replace(advantage=jnp.zeros(200))
-    new, metrics = jax.jit(QUICK._improve_policy)(state.parameters, samples)
+    new, metrics = jax.jit(QUICK.improve_policy)(state.parameters, samples)
     for old_leaf, new_leaf in zip(
         jax.tree.leaves(policy_of(state)), jax.tree.leaves(new), strict=True
     ):
@@ -170,7 +169,7 @@ def rollout_of(rewards):
 
 def test_advantages_are_standardised_over_the_whole_batch():
     state = QUICK.init(jax.random.key(3), SPEC)
-    samples = QUICK._samples(SPEC, state.parameters, rollout_of([1.0, 2.0, 4.0, 8.0]))
+    samples = QUICK.samples(SPEC, state.parameters, rollout_of([1.0, 2.0, 4.0, 8.0]))
     assert float(samples.advantage.mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(samples.advantage.std()) == pytest.approx(1.0, rel=1e-5)
     np.testing.assert_allclose(samples.target_value, [1.0, 2.0, 4.0, 8.0], rtol=1e-5)
@@ -182,7 +181,7 @@ def test_time_outs_decide_whether_there_is_a_future(time_outs, future):
     state = learner.init(jax.random.key(3), SPEC)
     steps = rollout_of([1.0, 2.0])
     cut = steps._replace(terminated=steps.truncated, truncated=steps.terminated)
-    samples = learner._samples(SPEC, state.parameters, cut)
+    samples = learner.samples(SPEC, state.parameters, cut)
     next_value = learner.value(state, cut.next_observation)[:, 0]
     expected = np.array([1.0, 2.0]) + future * np.asarray(next_value)
     np.testing.assert_allclose(samples.target_value, expected, rtol=1e-5)
@@ -192,22 +191,22 @@ def test_time_outs_decide_whether_there_is_a_future(time_outs, future):
 def test_incomplete_minibatches_of_the_value_function_are_dropped(num, per_epoch):
     learner = replace(QUICK, value_minibatch=128, num_value_epochs=3)
     state = learner.init(jax.random.key(4), SPEC)
-    _, memory, _ = jax.jit(learner._fit_value)(jax.random.key(0), state, some_samples(num))
+    _, memory, _ = jax.jit(learner.fit_value)(jax.random.key(0), state, some_samples(num))
     assert int(memory[0].count) == 3 * per_epoch  # steps that Adam took
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"max_kl": -0.1}, r"max_kl must be positive, got -0.1 \(the default is 0.01\)"),
+        ({"max_kl": -0.1}, "max_kl must be positive, got -0.1; the default is 0.01"),
         ({"cg_iterations": 0}, "cg_iterations must be positive"),
-        ({"cg_damping": -1.0}, "cg_damping must not be negative"),
+        ({"cg_damping": -1.0}, "cg_damping must be non-negative, got -1.0"),
         ({"value_minibatch": 0}, "value_minibatch must be positive"),
-        ({"gae_lambda": 1.5}, r"gae_lambda must lie in \[0, 1\]"),
+        ({"gae_lambda": 1.5}, r"gae_lambda must lie in \[0, 1\], got 1.5; the paper uses 0.99"),
         ({"time_outs": "terminate"}, "did you mean 'terminal'"),
-        ({"hidden": (0,)}, "hidden wants positive layer sizes"),
+        ({"hidden": (0,)}, "hidden must be a tuple of positive layer sizes"),
     ],
 )
-def test_impossible_settings_say_what_is_wrong(changes, message):
+def test_a_setting_out_of_range_is_refused(changes, message):
     with pytest.raises(SelfpacedError, match=message):
         replace(QUICK, **changes)

@@ -33,12 +33,12 @@ def episodes_of(contexts, returns):
 
 
 def taught(teacher, num_iterations, returns, per_iteration=40):
-    """The state after some iterations in which contexts are sampled and `returns` are earned."""
+    """Return the state after some iterations with these returns in sampled contexts."""
     state = teacher.init(rng(), SQUARE)
     for iteration in range(num_iterations):
-        drawn = teacher.sample(rng(iteration), state, 2048)[:per_iteration]
+        drawn = teacher.sample(rng(iteration), SQUARE, state, 2048)[:per_iteration]
         state, _ = teacher.update(
-            rng(iteration), state, episodes_of(drawn, returns(iteration, drawn))
+            rng(iteration), SQUARE, state, episodes_of(drawn, returns(iteration, drawn))
         )
     return state
 
@@ -48,7 +48,7 @@ def noise_on_the_right(iteration, contexts):
 
 
 def slow_history(contexts, returns, buffer_size):
-    """As it is described: a main store, and a fresh block that joins it when it overflows."""
+    """Follow the description: a main store, and a fresh block that is merged when it is full."""
     main, block, progress = [], [], []  # indices of episodes
     for index, (context, value) in enumerate(zip(contexts, returns, strict=True)):
         known = main + block
@@ -71,15 +71,15 @@ def test_learning_progress_is_the_difference_to_the_nearest_context_before():
 @pytest.mark.parametrize("buffer_size", [20, 700])
 def test_the_history_is_that_of_a_store_with_a_fresh_block_of_500(buffer_size):
     contexts, returns = rng(1).uniform(size=(1700, 2)), rng(2).uniform(size=1700)
-    wanted, stored = slow_history(contexts, returns, buffer_size)
+    expected, stored = slow_history(contexts, returns, buffer_size)
     teacher = ALPGMM(num_rollouts=10_000, buffer_size=buffer_size)
     state, begin = teacher.init(rng(), SQUARE), 0
     for size in (3, 1, 480, 16, 1, 600, 0, 599):
         part = slice(begin, begin + size)
-        state, _ = teacher.update(rng(), state, episodes_of(contexts[part], returns[part]))
+        state, _ = teacher.update(rng(), SQUARE, state, episodes_of(contexts[part], returns[part]))
         begin += size
         assert len(state.history_return) <= max(buffer_size + 500, 500)
-    np.testing.assert_array_equal(state.recent[:, -1], wanted)
+    np.testing.assert_array_equal(state.recent[:, -1], expected)
     np.testing.assert_array_equal(state.history_return, returns[stored])
 
 
@@ -87,7 +87,7 @@ def test_the_first_contexts_are_uniform():
     teacher = ALPGMM(num_rollouts=100)
     state = taught(teacher, 2, noise_on_the_right, per_iteration=49)
     assert not len(state.mixture.weights)
-    drawn = teacher.sample(rng(), state, 4000)
+    drawn = teacher.sample(rng(), SQUARE, state, 4000)
     counts, _, _ = np.histogram2d(*drawn.T, bins=2, range=[(0, 1), (0, 1)])
     np.testing.assert_allclose(counts, 1000, atol=120)
 
@@ -99,7 +99,7 @@ def test_a_mixture_is_fitted_exactly_when_the_count_is_a_multiple_of_num_rollout
     for end, refitted in ((99, False), (100, True), (199, False), (330, True)):
         before = state.mixture
         part = slice(begin, end)
-        state, _ = teacher.update(rng(), state, episodes_of(drawn[part], returns[part]))
+        state, _ = teacher.update(rng(), SQUARE, state, episodes_of(drawn[part], returns[part]))
         assert (state.mixture is not before) == refitted
         assert len(state.recent) == end % 100
         begin = end
@@ -110,7 +110,9 @@ def test_the_fit_sees_the_episodes_up_to_the_multiple_and_no_later_ones():
     teacher = ALPGMM(num_rollouts=100)
     left, right = rng(1).uniform((0, 0), (0.1, 1), (100, 2)), rng(2).uniform((0.9, 0), 1, (60, 2))
     drawn = np.concatenate([left, right])
-    state, _ = teacher.update(rng(), teacher.init(rng(), SQUARE), episodes_of(drawn, drawn[:, 1]))
+    state, _ = teacher.update(
+        rng(), SQUARE, teacher.init(rng(), SQUARE), episodes_of(drawn, drawn[:, 1])
+    )
     assert (state.mixture.means[:, 0] < 0.1).all()
 
 
@@ -120,11 +122,11 @@ def test_components_are_drawn_in_proportion_to_their_mean_progress_not_their_wei
     tiny = np.tile(1e-6 * np.eye(3), (3, 1, 1))
     mixture = Mixture(np.array([0.1, 0.1, 0.8]), means, tiny)
     state = teacher.init(rng(), SQUARE)._replace(mixture=mixture)
-    drawn = teacher.sample(rng(), state, 4000)
+    drawn = teacher.sample(rng(), SQUARE, state, 4000)
     assert np.mean(drawn[:, 0] > 0.7) == pytest.approx(0.75, abs=0.03)
     assert (drawn[:, 1] < 0.3).all()
     nothing = mixture._replace(means=means * (1, 1, 0))
-    drawn = teacher.sample(rng(), state._replace(mixture=nothing), 4000)
+    drawn = teacher.sample(rng(), SQUARE, state._replace(mixture=nothing), 4000)
     assert np.mean(drawn[:, 1] > 0.7) == pytest.approx(1 / 3, abs=0.03)
 
 
@@ -133,7 +135,7 @@ def test_contexts_follow_the_covariance_of_their_component():
     covariance = 1e-4 * np.array([[4.0, 1.5, 1.0], [1.5, 1.0, 0.2], [1.0, 0.2, 2.0]])
     mixture = Mixture(np.ones(1), np.array([[0.5, 0.5, 1.0]]), covariance[None])
     state = teacher.init(rng(), SQUARE)._replace(mixture=mixture)
-    drawn = teacher.sample(rng(), state, 20_000)
+    drawn = teacher.sample(rng(), SQUARE, state, 20_000)
     np.testing.assert_allclose(np.cov(drawn.T), covariance[:2, :2], rtol=0.05)
 
 
@@ -141,7 +143,7 @@ def test_the_share_p_random_stays_uniform():
     teacher = ALPGMM(p_random=0.3)
     mixture = Mixture(np.ones(1), np.array([[0.2, 0.2, 1.0]]), 1e-8 * np.eye(3)[None])
     state = teacher.init(rng(), SQUARE)._replace(mixture=mixture)
-    drawn = teacher.sample(rng(), state, 4000)
+    drawn = teacher.sample(rng(), SQUARE, state, 4000)
     elsewhere = np.abs(drawn - 0.2).max(axis=1) > 0.01
     assert elsewhere.mean() == pytest.approx(0.3, abs=0.03)
     np.testing.assert_allclose(drawn[elsewhere].mean(axis=0), 0.5, atol=0.04)
@@ -149,7 +151,7 @@ def test_the_share_p_random_stays_uniform():
 
 def test_contexts_concentrate_where_returns_change():
     state = taught(ALPGMM(p_random=0.1, num_rollouts=100), 20, noise_on_the_right)
-    share = np.mean(ALPGMM(p_random=0.1).sample(rng(5), state, 2000)[:, 0] > 0.7)
+    share = np.mean(ALPGMM(p_random=0.1).sample(rng(5), SQUARE, state, 2000)[:, 0] > 0.7)
     assert share > 0.7  # uniform would be 0.3
 
 
@@ -203,31 +205,31 @@ def test_k_means_puts_every_row_with_its_nearest_centre():
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])
-def test_rows_that_are_all_the_same_or_all_on_a_line_are_survived(scale):
+def test_rows_that_are_all_the_same_or_all_on_a_line_give_finite_mixtures(scale):
     for rows in (np.ones((50, 3)), np.linspace(0, 1, 50)[:, None] * np.ones(3)):
         mixture = best_mixture(rng(), scale * rows, SIZES)
         assert all(np.isfinite(array).all() for array in mixture)
         assert len(mixture.weights)
 
 
-def test_advice_tells_that_the_first_mixture_comes_too_late_or_that_nothing_changes():
+def test_advice_warns_about_a_late_first_mixture_and_about_constant_returns():
     teacher = ALPGMM(num_rollouts=100)
-    assert teacher.advice(teacher.init(rng(), SQUARE), 10) == ()
+    assert teacher.advice(SQUARE, teacher.init(rng(), SQUARE), 10) == ()
     early = taught(teacher, 2, noise_on_the_right, per_iteration=10)
-    assert "stay uniform" in teacher.advice(early, 5)[0]
-    assert teacher.advice(early, 50) == ()
+    assert "stay uniform" in teacher.advice(SQUARE, early, 5)[0]
+    assert teacher.advice(SQUARE, early, 50) == ()
     flat = taught(teacher, 3, lambda _, contexts: np.ones(len(contexts)))
-    assert "no learning progress" in teacher.advice(flat, 50)[0]
+    assert "no learning progress" in teacher.advice(SQUARE, flat, 50)[0]
 
 
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"p_random": 1.5}, "p_random"),
-        ({"num_rollouts": 0}, "num_rollouts"),
-        ({"buffer_size": -1}, "buffer_size"),
-        ({"max_components": 1}, "max_components"),
-        ({"num_rollouts": 5}, "max_components"),
+        ({"p_random": 1.5}, "p_random must be between 0 and 1, got 1.5"),
+        ({"num_rollouts": 0}, "num_rollouts must be positive, got 0"),
+        ({"buffer_size": -1}, "buffer_size must be positive"),
+        ({"max_components": 1}, "max_components must be between 2 and num_rollouts"),
+        ({"num_rollouts": 5}, "max_components must be between 2 and num_rollouts"),
     ],
 )
 def test_impossible_settings_are_refused(settings, complaint):

@@ -21,13 +21,13 @@ def moved(old, new, direction):
 
 
 def objective(new, current, target, contexts, values, alpha):
-    """Eq. (5), written down once more from the public Gaussian."""
+    """Return Eq. (5), written independently with the public Gaussian."""
     ratio = np.exp(new.log_density(contexts) - current.log_density(contexts))
     return float((ratio * values).mean() - alpha * new.kl(target))
 
 
 def problem(seed, size, num=30):
-    """A current and a target Gaussian some widths apart, and values that slope."""
+    """Return a current and a target Gaussian some widths apart, and sloping values."""
     rng = np.random.default_rng(seed)
     cholesky = np.diag(rng.uniform(0.5, 2.0, size)) + 0.3 * np.tril(
         rng.normal(size=(size, size)), -1
@@ -61,7 +61,9 @@ def test_constant_values_at_symmetric_contexts_do_not_move_the_mean():
     target = Gaussian.diagonal([9.0], [0.1])
     result = gaussian_step(current, target, [[1.7], [2.3]], [1.0, 1.0], 0.0, 0.05)
     assert result.distribution.mean == pytest.approx([2.0], abs=1e-9)
-    assert result.distribution.cholesky[0, 0] < 0.5  # samples within one width want a narrower one
+    assert (
+        result.distribution.cholesky[0, 0] < 0.5
+    )  # samples lie within one width, so a narrower one gains
     assert result.kl_active
 
 
@@ -80,8 +82,8 @@ def test_a_strong_pull_lands_on_a_target_within_the_trust_region(alpha, directio
 
 @BOTH
 def test_a_pull_on_the_mean_alone_goes_to_the_edge_of_the_trust_region(direction):
-    # the samples say nothing, target and current have equal widths: by symmetry the widths stay
-    # close and the mean moves straight towards the target
+    # values are zero, target and current have equal widths: by symmetry the widths stay close
+    # and the mean moves straight towards the target
     current = Gaussian.diagonal([0.0, 0.0], [1.0, 2.0])
     target = Gaussian.diagonal([1e3, 0.0], [1.0, 2.0])
     result = gaussian_step(current, target, [[0.0, 0.0]], [0.0], 1.0, 0.02, None, direction)
@@ -143,7 +145,7 @@ def test_two_dimensions_agree_with_slsqp(seed, bounded, direction):
 
 def test_bounds_hold_and_are_reported_when_they_stop_the_step():
     current, _, contexts, values = problem(3, 3)
-    target = Gaussian(current.mean, current.cholesky * 0.01)  # wants everything narrower
+    target = Gaussian(current.mean, current.cholesky * 0.01)  # narrower in all components
     bound = np.diag(current.cholesky) * [1.0, 0.0, 0.97]
     result = gaussian_step(current, target, contexts, values, 1.0, 0.05, bound)
     assert (np.diag(result.distribution.cholesky) >= bound).all()
@@ -268,7 +270,7 @@ def test_derivatives_agree_with_automatic_ones(direction):
     rng = np.random.default_rng(9)
     with jax.enable_x64(True):
         white = rng.normal(size=(10, 2))
-        task = interior_point._Problem(
+        task = interior_point.WhitenedProblem(
             features=jnp.column_stack([white, np.ones(10)]),
             half_norm=0.5 * (white**2).sum(axis=1),
             values=jnp.asarray(rng.normal(size=10)),
@@ -280,11 +282,11 @@ def test_derivatives_agree_with_automatic_ones(direction):
         )
         x = jnp.asarray([1.1, 0.2, -0.3, 0.8, 0.1])
         functions = [
-            lambda x: interior_point._objective_and_slack(task, x, direction)[0],
-            lambda x: -interior_point._objective_and_slack(task, x, direction)[1][0],
+            lambda x: interior_point.objective_and_slack(task, x, direction)[0],
+            lambda x: -interior_point.objective_and_slack(task, x, direction)[1][0],
         ]
         expected = [jax.jit(d(f))(x) for f in functions for d in (jax.grad, jax.hessian)]
-        derivatives = jax.jit(lambda x: interior_point._derivatives(task, x, direction))(x)
+        derivatives = jax.jit(lambda x: interior_point.derivatives(task, x, direction))(x)
         for ours, automatic in zip(derivatives, expected, strict=True):
             np.testing.assert_allclose(ours, automatic, atol=1e-12)
 
@@ -308,7 +310,7 @@ def test_samples_that_are_not_numbers_are_named(where, bad):
         gaussian_step(current, target, contexts, values, 0.1, 0.05)
 
 
-def test_wrong_settings_say_what_was_wanted():
+def test_wrong_settings_are_named_with_their_conditions():
     args = problem(12, 2)
     with pytest.raises(SelfpacedError, match=r"max_kl > 0 .* max_kl=0\.0.*0\.05"):
         gaussian_step(*args, 0.1, 0.0)

@@ -1,1 +1,1 @@
-"""The worlds that learners act in."""
+"""Environments: the dynamics that problems are built on, and the bridge to Gymnasium."""

@@ -1,27 +1,28 @@
-"""A robot arm that has to catch a ball with a small net (paper, Section 5.3 and Appendix C.3).
+"""A robot arm that must catch a ball with a small net (paper, Section 5.3 and Appendix C.3).
 
-The context is where the ball is going to pass, in polar coordinates about a point below the
-shoulder, and how far away it is thrown; the policy does not see it. Deviations from the paper's
-text, D1 to D4 of them also in the experiments that its numbers come from:
+The context is the point that the ball will pass, in polar coordinates about a point below the
+shoulder, and the distance that it is thrown from. The policy does not observe the context.
+Deviations from the paper's text, D1 to D4 of them also in the experiments that its numbers come
+from:
 
 D1  an action is a desired joint *velocity*: the desired positions move by 0.01 times it per step,
 D2  the velocity of the ball in the catching reward has unit length,
-D3  the direction that it is compared with is not the normal of the net but the third row of the
-    net's rotation matrix (`normal="released"`, the default, so that returns can be compared with
-    the published ones); `normal="axis"` is the normal, which is the third column,
+D3  this velocity is compared with the third row of the net's rotation matrix instead of the normal
+    of the net (`normal="released"`, the default, so that returns can be compared with the published
+    ones); `normal="axis"` is the normal, the third column,
 D4  only a contact of the ball with the net itself is a catch; with the palm or the arm it is not,
-D5  joints have no friction, where the published model had 0.001 N·m: in none of 4000 episodes did
-    that decide whether the ball was caught, and the simulation is half as fast again without it,
-D6  the training loop limits actions to the box, in evaluations too, where the published
-    experiments applied and charged raw ones; three standard deviations of a new policy fit in,
-D7  links collide as boxes and cylinders that were fitted to the hulls of the published meshes.
+D5  joints have no friction; the published model has 0.001 N·m. In none of 4000 episodes did it
+    decide whether the ball was caught, and the simulation is half as fast again without it,
+D6  the training loop limits actions to the box, in evaluations too; the published experiments
+    applied and charged raw actions. Three standard deviations of a new policy fit in,
+D7  links collide as boxes and cylinders fitted to the hulls of the published meshes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 MAX_SPEED = (3.97, 4.04, 5.8, 3.14, 5.4)  # rad/s
 NORMALS = ("released", "axis")
-CONTEXT_HEIGHT = 0.75  # what angle and radius are measured from
+CONTEXT_HEIGHT = 0.75  # metres; angle and radius are measured from this height
+PICTURE_SIZE = (480, 360)  # pixels
 
 # Appendix C.3; the paper rounds the standard deviations.
 BALL_CATCHING_CONTEXTS = ContextSpace(
@@ -51,20 +53,29 @@ BALL_CATCHING_CONTEXTS = ContextSpace(
 )
 
 
-def passing_points(contexts: Array) -> Array:
-    """Where balls pass the catching plane x = 0: (y, z) [..., 2] for contexts [..., 3]."""
-    angle, radius = contexts[..., 0], contexts[..., 1]
-    return np.stack([-radius * np.cos(angle), CONTEXT_HEIGHT + radius * np.sin(angle)], axis=-1)
-
-
+@final
 @dataclass(frozen=True)
 class BallCatching:
-    """Five of seven joints are controlled; an episode ends when the ball touches anything."""
+    """A robot arm that catches a ball, simulated by MuJoCo on the host.
+
+    Five of seven joints are controlled. An episode ends when the ball touches anything. The context
+    is (angle, radius, distance) in rad and metres.
+
+    Raises:
+        SelfpacedError: a setting is out of range; from `make`, MuJoCo is not installed.
+
+    Example:
+        >>> from selfpaced.environments.ball_catching import BallCatching
+        >>> environment = BallCatching(normal="axis")
+        >>> environment.observation_size, len(environment.action_low)
+        (21, 5)
+    """
 
     normal: Literal["released", "axis"] = "released"
-    """what the flight of the ball is compared with: as published, or the axis of the net"""
+    """direction that the velocity of the ball is compared with: "released" as published, "axis" the
+    normal of the net"""
     max_episode_steps: int = 200
-    """the time limit; an uncaught ball is on the ground after about 90 steps"""
+    """time limit in steps of 0.01 s; an uncaught ball is on the ground after about 90 steps"""
 
     def __post_init__(self) -> None:
         require_choice("normal", self.normal, NORMALS)
@@ -72,37 +83,48 @@ class BallCatching:
 
     @property
     def contexts(self) -> ContextSpace:
-        """What it is built for: a problem with other contexts has to stay inside this box."""
+        """The box that the model is built for, with the distributions of the paper."""
         return BALL_CATCHING_CONTEXTS
 
     @property
     def observation_size(self) -> int:
-        """Desired and actual positions and velocities of five joints, the ball's of three axes."""
+        """Desired and actual positions and velocities of 5 joints, the ball's along 3 axes."""
         return 21
 
     @property
     def action_low(self) -> tuple[float, ...]:
-        """Desired joint velocities, D1."""
+        """Smallest desired joint velocities, D1."""
         return tuple(-speed for speed in MAX_SPEED)
 
     @property
     def action_high(self) -> tuple[float, ...]:
-        """Desired joint velocities, D1."""
+        """Largest desired joint velocities, D1."""
         return MAX_SPEED
 
     @property
     def min_episode_steps(self) -> int:
-        """The ball is out of reach for longer: 43 steps with the wildest actions that we tried."""
+        """At most 25: the wildest actions that were tried met the ball after 43 steps."""
         return min(25, self.max_episode_steps)
 
     @property
     def max_side_by_side(self) -> int:
-        """A simulation is a few numbers: memory sets no limit."""
+        """10 000: a simulation is a few numbers, so that memory sets no limit."""
         return 10_000
 
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height in pixels that suit its pictures."""
+        return PICTURE_SIZE
+
     def make(self, num_envs: int, num_threads: int = 1) -> BallCatchingVector:
-        """So many arms, each with a ball of its own."""
+        """Return a vector of arms, each with its own ball."""
         require_mujoco()
         from selfpaced.environments.mujoco.ball_catching import BallCatchingVector
 
         return BallCatchingVector(self, num_envs, num_threads)
+
+
+def passing_points(contexts: Array) -> Array:
+    """Return where balls pass the catching plane x = 0: (y, z) [..., 2] for contexts [..., 3]."""
+    angle, radius = contexts[..., 0], contexts[..., 1]
+    return np.stack([-radius * np.cos(angle), CONTEXT_HEIGHT + radius * np.sin(angle)], axis=-1)

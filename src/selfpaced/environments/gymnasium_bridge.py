@@ -1,9 +1,9 @@
-"""Anybody's Gymnasium environment, many copies of it stepped together by Gymnasium itself.
+"""A user's Gymnasium environment as a `HostEnvironment`; Gymnasium steps its copies together.
 
-The environment takes its context from `reset(options={"context": [C]})` and may say how it went in
-`info["success"]` and `info["unstable"]`. How the copies are vectorised is Gymnasium's business: one
-after the other in this process, or each in a process of its own. Such environments cannot be saved
-in mid-episode: a run that is resumed begins new episodes.
+The environment takes its context from `reset(options={"context": [C]})`. It can report
+`info["success"]` and `info["unstable"]`. The copies are stepped one after the other in this
+process, or each in its own process. Their state cannot be saved in mid-episode, so a resumed run
+starts new episodes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, SupportsFloat, final
 
 import gymnasium
 import numpy as np
@@ -20,7 +20,6 @@ from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
     SyncVectorEnv,
-    VectorEnv,
     VectorWrapper,
 )
 
@@ -28,26 +27,39 @@ from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 from selfpaced.validation import require_positive
 
-_FLAGS = ("success", "unstable")  # of an info, false where it does not say
+PICTURE_SIZE = (480, 360)  # pixels
+_FLAGS = ("success", "unstable")  # optional entries of an info; False where they are missing
 
 
+@final
 @dataclass(frozen=True)
 class GymnasiumEnvironment:
-    """An environment by its Gymnasium id."""
+    """A Gymnasium environment by its id, simulated on the host.
+
+    Raises:
+        SelfpacedError: a setting is out of range; from the properties and `make`, the environment
+            cannot be made, has no time limit, or its spaces are not vectors.
+
+    Example:
+        >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
+        >>> environment = GymnasiumEnvironment("Pendulum-v1", settings=(("g", 9.81),))
+        >>> environment.observation_size, environment.action_low, environment.max_episode_steps
+        (3, (-2.0,), 200)
+    """
 
     id: str
-    """as for `gymnasium.make`, `module:Name-v0` imports the module first"""
+    """id for `gymnasium.make`; `module:Name-v0` imports the module first"""
     settings: tuple[tuple[str, Any], ...] = ()
-    """what else `gymnasium.make` is given, as pairs of name and value"""
+    """further arguments of `gymnasium.make`, as pairs of name and value"""
     time_limit: int | None = None
-    """steps; None: the one it is registered with"""
+    """time limit in steps; None: the limit that the id is registered with"""
     in_processes: bool = False
-    """each copy in a process of its own: for environments that take long to step. Such a process
-    imports your script anew: what it runs belongs under `if __name__ == "__main__":`"""
+    """run each copy in its own process, for environments that are slow to step. Such a process
+    imports the main script again: put what the script runs under `if __name__ == "__main__":`"""
     max_side_by_side: int = 16
-    """copies that one process can hold in an evaluation; it takes at least two of each seed"""
+    """copies that one process can hold in an evaluation, which needs at least two per seed"""
     min_episode_steps: int = 1
-    """no episode can be shorter"""
+    """length of the shortest possible episode; 1 is always safe"""
 
     def __post_init__(self) -> None:
         require_positive(self, "time_limit", none_allowed=True)
@@ -57,7 +69,7 @@ class GymnasiumEnvironment:
             dict(self.settings)
         except (TypeError, ValueError):
             raise SelfpacedError(
-                "settings wants pairs of name and value that do not change, as "
+                "settings must be pairs of a name and a hashable value, as "
                 f"(('gravity', 9.8), ('size', (2, 3))), got {self.settings!r}"
             ) from None
 
@@ -82,24 +94,105 @@ class GymnasiumEnvironment:
         """The time limit."""
         limit = self.time_limit or _spaces(self)[2] or 0
         require(
-            limit > 0, f"{self.id} is registered without a time limit: set time_limit, in steps"
+            limit > 0,
+            f"time_limit must be set, in steps: {self.id} is registered without max_episode_steps",
         )
         return limit
 
-    def make(self, num_envs: int, num_threads: int = 1) -> VectorEnv:
-        """So many copies; Gymnasium does not use threads."""
-        copies: list[Callable[[], gymnasium.Env]] = [
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height in pixels that suit its pictures."""
+        return PICTURE_SIZE
+
+    def make(self, num_envs: int, num_threads: int = 1) -> GymnasiumVector:
+        """Return a vector of copies; `num_threads` has no effect."""
+        del num_threads
+        copies: list[Callable[[], gymnasium.Env[Array, Array]]] = [
             partial(_make_row, self, row) for row in range(num_envs)
         ]
         if self.in_processes:
             # new processes, not forks: those would inherit JAX's locks but not its threads
-            return _RealEnds(AsyncVectorEnv(copies, context="spawn"))
-        return _RealEnds(SyncVectorEnv(copies))
+            return GymnasiumVector(AsyncVectorEnv(copies, context="spawn"))
+        return GymnasiumVector(SyncVectorEnv(copies))
+
+
+class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):
+    """Copies of one environment; reports the ends of episodes that each `_Row` keeps in its info.
+
+    Fulfils `RendersRows` of `environments/base.py`.
+    """
+
+    def __init__(self, env: SyncVectorEnv[Array, Array] | AsyncVectorEnv[Array, Array]) -> None:
+        super().__init__(env)
+        self._copies = env
+        # Gymnasium's own mode has no effect: no row reports the end of an episode to it
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
+        """Apply one action per row; rows whose episode is over do not change."""
+        observation, reward, _, _, info = self.env.step(actions)
+        none = np.zeros(self.num_envs, bool)
+        flags = {name: info.get(name, none) for name in _FLAGS}
+        return observation, reward, info["terminated"], info["truncated"], flags
+
+    def render_row(self, index: int, width: int, height: int) -> Array:
+        """Return the picture of one copy, with white margins that give it this aspect ratio."""
+        picture = self._copies.call("render")[index]
+        if not isinstance(picture, np.ndarray):
+            raise SelfpacedError(
+                "render_mode must be 'rgb_array' for pictures; set "
+                "GymnasiumEnvironment(settings=(('render_mode', 'rgb_array'),))"
+            )
+        high, wide, _ = picture.shape
+        right, below = max(0, high * width // height - wide), max(0, wide * height // width - high)
+        margins = ((below // 2, below - below // 2), (right // 2, right - right // 2), (0, 0))
+        return np.pad(picture, margins, constant_values=255)
+
+
+class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
+    """One copy: selects its own context, and does not change once its episode is over.
+
+    Gymnasium passes the same options to all copies, and resets a copy that has ended without a
+    context. The ends of episodes are therefore hidden from it, in the info, and reported by
+    `GymnasiumVector`.
+    """
+
+    def __init__(self, env: gymnasium.Env[Array, Array], row: int) -> None:
+        super().__init__(env)
+        self.row = row
+        self.last: Array = np.zeros(0)
+        self.ended = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Array] | None = None
+    ) -> tuple[Array, dict[str, object]]:
+        """Start an episode in the context of this row."""
+        options = dict(options or {})
+        if "context" in options:
+            options["context"] = np.array(options["context"][self.row])
+        self.last, info = self.env.reset(seed=seed, options=options)
+        self.ended = False
+        return self.last, info
+
+    def step(self, action: Array) -> tuple[Array, SupportsFloat, bool, bool, dict[str, object]]:
+        """Apply an action until the episode is over."""
+        if self.ended:
+            return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
+        self.last, reward, terminated, truncated, info = self.env.step(action)
+        self.ended = bool(terminated or truncated)
+        ends: dict[str, object] = {
+            "terminated": bool(terminated),
+            "truncated": bool(truncated) and not terminated,
+            **{name: bool(info.get(name, False)) for name in _FLAGS},
+        }
+        return self.last, float(reward), False, False, ends
 
 
 @lru_cache
-def _spaces(environment: GymnasiumEnvironment) -> tuple[Any, Any, int | None]:
-    """Observations, actions and time limit; it takes making one to know."""
+def _spaces(
+    environment: GymnasiumEnvironment,
+) -> tuple[gymnasium.Space[object], gymnasium.Space[object], int | None]:
+    """Return observation space, action space and time limit, which only a copy can report."""
     one = _make_one(environment)
     try:
         limit = one.spec.max_episode_steps if one.spec else None
@@ -108,8 +201,8 @@ def _spaces(environment: GymnasiumEnvironment) -> tuple[Any, Any, int | None]:
         one.close()
 
 
-def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env:
-    settings: dict[str, Any] = dict(environment.settings)
+def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env[Array, Array]:
+    settings = dict(environment.settings)
     if environment.time_limit is not None:
         settings["max_episode_steps"] = environment.time_limit
     try:
@@ -117,88 +210,19 @@ def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env:
     except Exception as error:  # of Gymnasium or of the environment
         given = "".join(f", {name}={value!r}" for name, value in settings.items())
         raise SelfpacedError(
-            f"gymnasium.make({environment.id!r}{given}) does not work: "
-            f"{type(error).__name__}: {error}"
+            f"gymnasium.make({environment.id!r}{given}) failed with {type(error).__name__}: {error}"
         ) from error
 
 
-def _make_row(environment: GymnasiumEnvironment, row: int) -> gymnasium.Env:
+def _make_row(environment: GymnasiumEnvironment, row: int) -> gymnasium.Env[Array, Array]:
     return _Row(_make_one(environment), row)
 
 
-def _check_box(environment: GymnasiumEnvironment, what: str, space: Any) -> Box:
-    hint = ", as gymnasium.wrappers.FlattenObservation does" if what == "observation" else ""
-    require(
-        isinstance(space, Box) and len(space.shape) == 1,
-        f"the {what}s of {environment.id} must be vectors (a Box of one dimension), got {space}; "
-        f"register an environment that wraps it so{hint}",
+def _check_box(environment: GymnasiumEnvironment, what: str, space: gymnasium.Space[object]) -> Box:
+    if isinstance(space, Box) and len(space.shape) == 1:
+        return space
+    hint = "" if what == "action" else ", for example by gymnasium.wrappers.FlattenObservation"
+    raise SelfpacedError(
+        f"{what} space of {environment.id} must be a Box of one dimension, got {space}; "
+        f"register an environment that converts it{hint}"
     )
-    return space
-
-
-class _Row(gymnasium.Wrapper):
-    """One copy: picks its own context, and stands still once its episode is over.
-
-    Gymnasium hands the same options to all copies, and would reset a copy that has ended without
-    asking for a context. So the ends are kept from it, in the info, until `_RealEnds`.
-    """
-
-    def __init__(self, env: gymnasium.Env, row: int) -> None:
-        super().__init__(env)
-        self.row = row
-        self.last: Any = None
-        self.ended = False
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in the context of this row."""
-        options = dict(options or {})
-        if "context" in options:
-            options["context"] = np.array(options["context"][self.row])
-        self.last, info = self.env.reset(seed=seed, options=options)
-        self.ended = False
-        return self.last, info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step as long as there is something to step."""
-        if self.ended:
-            return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
-        self.last, reward, terminated, truncated, info = self.env.step(action)
-        self.ended = bool(terminated or truncated)
-        ends = {
-            "terminated": bool(terminated),
-            "truncated": bool(truncated) and not terminated,
-            **{name: bool(info.get(name, False)) for name in _FLAGS},
-        }
-        return self.last, float(reward), False, False, ends
-
-
-class _RealEnds(VectorWrapper):
-    """Puts the ends of episodes where they belong."""
-
-    def __init__(self, env: VectorEnv) -> None:
-        super().__init__(env)
-        # Gymnasium would reset by itself, but it never learns that an episode is over
-        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
-
-    def step(self, actions: Array) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        """One step of all copies."""
-        observation, reward, _, _, info = self.env.step(actions)
-        none = np.zeros(self.num_envs, bool)
-        flags = {name: info.get(name, none) for name in _FLAGS}
-        return observation, reward, info["terminated"], info["truncated"], flags
-
-    def render_row(self, row: int, width: int, height: int) -> Array:
-        """The picture of one copy, with white margins that give it the shape wanted."""
-        vector: Any = self.env
-        picture = vector.call("render")[row]
-        require(
-            isinstance(picture, np.ndarray),
-            "pictures want an environment that is made to draw them: give GymnasiumEnvironment "
-            "settings=(('render_mode', 'rgb_array'),)",
-        )
-        high, wide, _ = picture.shape
-        right, below = max(0, high * width // height - wide), max(0, wide * height // width - high)
-        margins = ((below // 2, below - below // 2), (right // 2, right - right // 2), (0, 0))
-        return np.pad(picture, margins, constant_values=255)

@@ -1,4 +1,4 @@
-"""A point mass that has to pass a gate in a wall (paper, Section 5.1 and Appendix C.1).
+"""A point mass that must pass a gate in a wall (paper, Section 5.1 and Appendix C.1).
 
 Deviations from the paper's text, all of them in the experiments that its numbers come from:
 D1  the force acts with a gain of 1.5,
@@ -8,14 +8,16 @@ D3  the reward decays with the distance to the goal, not with its square.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import jax
 import jax.numpy as jnp
 
 from selfpaced.environments.base import Step
 from selfpaced.errors import require
+from selfpaced.records import Array
 from selfpaced.validation import require_positive
 
 START = (0.0, 3.0)
@@ -25,13 +27,15 @@ MAX_FORCE = 10.0
 FORCE_GAIN = 1.5  # D1
 NOISE_STD = 0.05  # D2
 REWARD_DECAY = 0.6
-GOAL_RADIUS = 0.25  # what counts as success
+GOAL_RADIUS = 0.25  # success is to be closer to the goal
 NUM_SUBSTEPS = 10
 SUBSTEP = 0.01  # seconds
+STEPS_PER_SECOND = 10.0
+PICTURE_SIZE = 400  # pixels, both ways
 
 
 class PointMassState(NamedTuple):
-    """One episode in flight."""
+    """State of one episode."""
 
     position: jax.Array  # [2]
     velocity: jax.Array  # [2]
@@ -39,55 +43,82 @@ class PointMassState(NamedTuple):
     time: jax.Array  # steps taken
 
 
+@final
 @dataclass(frozen=True)
 class PointMass:
-    """The context is (gate position, gate width, friction), or only the first two components."""
+    """A point mass in a square arena, in JAX; rewarded for being near a goal behind a wall.
+
+    The context is (gate position, gate width, friction), or only the first two components.
+
+    Raises:
+        SelfpacedError: a setting is out of range.
+
+    Example:
+        >>> import jax
+        >>> from selfpaced.environments.point_mass import PointMass
+        >>> environment = PointMass(context_size=2)
+        >>> observation, state = environment.reset(jax.random.key(0), jax.numpy.array([1.0, 2.0]))
+        >>> observation.tolist()
+        [0.0, 0.0, 3.0, 0.0, 1.0, 2.0]
+    """
 
     context_size: int = 3
+    """number of context components: 3, or 2 for a ground without friction"""
     max_episode_steps: int = 100
+    """time limit in steps of 0.1 s"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_episode_steps")
         require(
             self.context_size in (2, 3),
-            f"the point mass has 2 or 3 context components, got {self.context_size}",
+            f"context_size must be 2 or 3, got {self.context_size}",
         )
 
     @property
     def observation_size(self) -> int:
-        """Position and velocity of both axes, then the context."""
+        """Position and velocity along both axes, and the context."""
         return 4 + self.context_size
 
     @property
     def action_low(self) -> tuple[float, ...]:
-        """The force is limited per axis."""
+        """Smallest force along each axis."""
         return (-MAX_FORCE, -MAX_FORCE)
 
     @property
     def action_high(self) -> tuple[float, ...]:
-        """The force is limited per axis."""
+        """Largest force along each axis."""
         return (MAX_FORCE, MAX_FORCE)
 
     @property
     def noise_size(self) -> int:
-        """Two axes in every substep."""
+        """Two axes times ten substeps."""
         return 2 * NUM_SUBSTEPS
 
     @property
     def min_episode_steps(self) -> int:
-        """Falling on the wall with full force takes 7 steps."""
+        """At most 6: with full force the mass meets the wall in step 7."""
         return min(6, self.max_episode_steps)
 
+    @property
+    def steps_per_second(self) -> float:
+        """Steps in a second of simulated time."""
+        return STEPS_PER_SECOND
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of `draw` in pixels."""
+        return PICTURE_SIZE, PICTURE_SIZE
+
     def reset(self, key: jax.Array, context: jax.Array) -> tuple[jax.Array, PointMassState]:
-        """Put the mass at rest above the wall; the start is not random."""
+        """Start at rest above the wall; the start is not random."""
         del key
-        # without a third component the ground is frictionless
+        # two components: a ground without friction
         full = jnp.zeros(3, context.dtype).at[: self.context_size].set(context)
         state = PointMassState(jnp.array(START), jnp.zeros(2), full, jnp.int32(0))
         return self.observe(state), state
 
     def step(self, noise: jax.Array, state: PointMassState, action: jax.Array) -> Step:
-        """Hold the force for a tenth of a second."""
+        """Apply a constant force for a tenth of a second."""
         force = jnp.clip(action, -MAX_FORCE, MAX_FORCE)
         position, velocity, crashed = _integrate(noise, state, force)
         state = PointMassState(position, velocity, state.context, state.time + 1)
@@ -102,18 +133,24 @@ class PointMass:
         )
 
     def observe(self, state: PointMassState) -> jax.Array:
-        """Raw state [x, ẋ, y, ẏ] followed by the raw context."""
+        """Return the raw state [x, ẋ, y, ẏ] followed by the raw context."""
         moving = jnp.stack([state.position, state.velocity], axis=1).ravel()
         return jnp.concatenate([moving, state.context[: self.context_size]])
+
+    def draw(self, states: Sequence[PointMassState], terminated: bool) -> Array:
+        """Return a picture, uint8 [400, 400, 3], of the episode so far; a crash gets a cross."""
+        from selfpaced.environments.point_mass_picture import draw_point_mass
+
+        return draw_point_mass(states, terminated)
 
 
 def _integrate(
     noise: jax.Array, state: PointMassState, force: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Explicit Euler; a crash freezes the mass at the wall and skips the remaining substeps.
+    """Integrate by explicit Euler; a crash stops the mass at the wall.
 
-    The whole path is computed first and the wall is tested on all substeps at once: compiled, this
-    is three times as fast as deciding substep by substep, with the same outcome.
+    The path of all substeps is computed first and tested for the wall at once. Compiled, this is
+    three times as fast as a decision per substep, with the same outcome.
     """
     gate, width, friction = state.context
     acceleration = FORCE_GAIN * force + NOISE_STD * noise.reshape(NUM_SUBSTEPS, 2)

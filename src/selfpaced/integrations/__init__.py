@@ -1,1 +1,1 @@
-"""TODO."""
+"""Gymnasium adapters of the problems."""

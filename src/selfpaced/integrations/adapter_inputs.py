@@ -1,8 +1,6 @@
-"""What callers of a single Gymnasium environment hand in, checked."""
+"""Checked inputs of the Gymnasium adapters."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,30 +11,31 @@ from selfpaced.records import Array
 
 
 def choose_context(
-    rng: np.random.Generator, contexts: ContextSpace, options: dict[str, Any] | None
+    rng: np.random.Generator, contexts: ContextSpace, options: dict[str, ArrayLike] | None
 ) -> Array:
-    """The context that the options of `reset()` name, or else one from the target."""
+    """Return a copy of the context in the options of `reset()`; default: drawn from the target."""
     options = options or {}
-    # a misspelt key would silently train on the target instead
+    # a misspelt key would silently train on the target
     unknown = sorted(str(key) for key in options if key != "context")
-    require(not unknown, f"reset() knows one option, 'context', got {', '.join(unknown)}")
+    require(not unknown, f"options of reset() must be 'context', got {', '.join(unknown)}")
     if "context" in options:
-        return np.array(contexts.check(options["context"]))  # a copy, should theirs change
-    return contexts.sample_target(rng, 1)[0]
+        return np.array(contexts.check(options["context"]))
+    context: Array = contexts.sample_target(rng, 1)[0]
+    return context
 
 
 def check_action(action: ArrayLike, size: int, kind: type[np.floating]) -> Array:
-    """The action as an array of this kind of numbers; called in every step, so it is quick."""
+    """Return the action as an array of this kind of numbers; called in every step, hence fast."""
     try:
         array = np.asarray(action, kind)
     except (TypeError, ValueError) as error:
-        raise SelfpacedError(f"an action wants {size} numbers, got {action!r}") from error
+        raise SelfpacedError(f"action must be {size} numbers, got {action!r}") from error
     if array.shape != (size,):
         raise SelfpacedError(
-            f"an action wants {size} components, got an array of shape {array.shape}"
+            f"action must have {size} components, got an array of shape {array.shape}"
         )
     if not np.isfinite(array).all():
         raise SelfpacedError(
-            f"an action must be finite, got {array.tolist()} (has the policy diverged?)"
+            f"action must be finite, got {array.tolist()}; check whether the policy has diverged"
         )
     return array

@@ -1,51 +1,65 @@
-"""Our problems as Gymnasium environments: the same compiled dynamics, one step per call.
+"""A problem in JAX as a Gymnasium environment: the same compiled dynamics, one step per call.
 
-The context of an episode comes with `reset(options={"context": ...})`. Beware that vector
-environments and several training libraries drop the options when they reset by themselves; then
-the context is a fresh draw from the target distribution, and `info["context"]` shows it.
+The context of an episode comes from `reset(options={"context": ...})`. Vector environments and
+several training libraries drop the options when they reset by themselves. The context is then drawn
+from the target distribution; `info["context"]` shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast, final
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from selfpaced.environments.base import Environment, State
-from selfpaced.environments.point_mass import PointMass
-from selfpaced.environments.point_mass_picture import draw_point_mass
+from selfpaced.environments.base import DrawsStates
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.integrations.adapter_inputs import check_action, choose_context
-from selfpaced.problems import Problem, find_problem
+from selfpaced.problems import AnyStateEnvironment, Problem
+from selfpaced.records import Array
+from selfpaced.registry import find_problem
 from selfpaced.validation import require_choice
 
-Floats = NDArray[np.float32]
-Info = dict[str, Any]
-Draw = Callable[[Sequence[Any], bool], NDArray[np.uint8]]
-
-# How to draw an environment: from the states of the episode so far, and whether it was terminated.
-PICTURES: dict[type, Draw] = {PointMass: draw_point_mass}
+Info = dict[str, object]
 
 
-class GymnasiumFace(gymnasium.Env[Floats, Floats]):
-    """One problem behind Gymnasium's interface.
+@final
+class JaxAdapter(gymnasium.Env[Array, Array]):
+    """A problem in JAX behind Gymnasium's interface.
 
-    `problem` is the name of one of `PROBLEMS`, or a `Problem` of your own. Actions outside the
-    action space go to the environment as they are (the point mass clips them); NaN is refused.
+    Actions outside the action space reach the environment unclipped (the point mass clips them).
+
+    Args:
+        problem: name of one of `selfpaced.PROBLEMS`, or a `selfpaced.Problem`.
+        render_mode: None or "rgb_array".
+
+    Raises:
+        SelfpacedError: an argument is invalid, or the environment cannot render.
+
+    Example:
+        >>> from selfpaced.integrations.jax_adapter import JaxAdapter
+        >>> adapter = JaxAdapter("point-mass-3d")
+        >>> observation, info = adapter.reset(seed=0, options={"context": [2.5, 0.5, 0.0]})
+        >>> observation.tolist()
+        [0.0, 0.0, 3.0, 0.0, 2.5, 0.5, 0.0]
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (as Gymnasium does)
 
     def __init__(self, problem: str | Problem, render_mode: str | None = None) -> None:
-        if isinstance(problem, str):
-            problem = find_problem(problem)
+        problem = find_problem(problem) if isinstance(problem, str) else problem
+        require(
+            not problem.is_hosted,
+            f"problem must be simulated in JAX, got {problem.name!r}; use HostAdapter",
+        )
+        if render_mode is not None:
+            require_choice("render_mode", render_mode, self.metadata["render_modes"])
         spec = problem.spec
         self.problem = problem
         self.render_mode = render_mode
@@ -53,17 +67,20 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
         self.action_space = Box(
             np.array(spec.action_low, np.float32), np.array(spec.action_high, np.float32)
         )
-        self._draw = _find_picture(problem, render_mode)
-        self._context = np.zeros(problem.contexts.size)
-        self._state: State | None = None  # None until the first reset
+        self._drawing = None if render_mode is None else _drawing(problem)
+        if self._drawing is not None:
+            frames = max(1, round(self._drawing.steps_per_second))
+            self.metadata = {**self.metadata, "render_fps": frames}
+        self._context: Array = np.zeros(problem.contexts.size)
+        self._state: object = None  # None until the first reset
         self._terminated = False
         self._truncated = False
-        self._path: list[State] = []  # for the picture; stays empty where nobody looks
+        self._path: list[object] = []  # states of the episode; empty without a render mode
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Floats, Info]:
-        """Begin an episode in the given context, or else in one drawn from the target."""
+        self, *, seed: int | None = None, options: dict[str, ArrayLike] | None = None
+    ) -> tuple[Array, Info]:
+        """Start an episode in `options["context"]`; by default the context is drawn."""
         super().reset(seed=seed)
         self._context = choose_context(self.np_random, self.problem.contexts, options)
         key = self.np_random.integers(2**32, dtype=np.uint32)
@@ -73,16 +90,16 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
         self._remember_state()
         return np.array(observation, np.float32), self._info(success=False)
 
-    def step(self, action: ArrayLike) -> tuple[Floats, float, bool, bool, Info]:
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, Info]:
         """Apply one action; terminated and truncated are never both true."""
-        require(self._state is not None, "step() came before the first reset(): call reset()")
+        require(self._state is not None, "step() was called before the first reset(); call reset()")
         require(
             not (self._terminated or self._truncated),
-            "step() came after the end of the episode: call reset() to begin another",
+            "step() was called after the end of the episode; call reset()",
         )
-        size = len(self.problem.environment.action_low)
-        checked = check_action(action, size, np.float32)  # before any noise is drawn
-        noise = self.np_random.standard_normal(self.problem.environment.noise_size, np.float32)
+        environment = self.problem.jax_environment
+        checked = check_action(action, len(environment.action_low), np.float32)  # before the noise
+        noise = self.np_random.standard_normal(environment.noise_size, np.float32)
         inputs = np.concatenate([noise, checked])
         self._state, packed = self._compiled.step(self._state, inputs)
         outputs = np.array(packed, np.float32)
@@ -92,24 +109,26 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
         info = self._info(success=bool(success))
         return observation, float(reward), self._terminated, self._truncated, info
 
-    def render(self) -> NDArray[np.uint8] | None:
+    def render(self) -> Array | None:
         """Return a picture of the episode so far, uint8 [height, width, 3]."""
-        if self._draw is None:
+        if self._drawing is None:
             gymnasium.logger.warn(
-                "render() was called without a render mode: "
+                "render() was called without a render mode; "
                 'make the environment with render_mode="rgb_array"'
             )
             return None
-        require(self._state is not None, "render() came before the first reset(): call reset()")
-        return self._draw(self._path, self._terminated)
+        require(
+            self._state is not None, "render() was called before the first reset(); call reset()"
+        )
+        return self._drawing.draw(self._path, self._terminated)
 
     @property
     def _compiled(self) -> _Compiled:
-        # looked up, not kept: that leaves the face free to be copied and pickled
-        return _compile(cast("Hashable", self.problem.environment))
+        # looked up, not kept, so that the adapter can be copied and pickled
+        return _compile(cast("Hashable", self.problem.jax_environment))
 
     def _remember_state(self) -> None:
-        if self._draw is not None:
+        if self._drawing is not None:
             self._path.append(self._state)
 
     def _info(self, success: bool) -> Info:
@@ -120,23 +139,23 @@ class GymnasiumFace(gymnasium.Env[Floats, Floats]):
 class _Compiled(NamedTuple):
     """The two functions of an environment, compiled for the CPU.
 
-    The step takes noise and action as one array and returns observation, reward, terminated,
-    truncated and success as one array: every further array that crosses between NumPy and JAX
-    costs more than the physics of a point mass.
+    The step takes noise and action as one array, and returns observation, reward, terminated,
+    truncated and success as one array: each further array that crosses between NumPy and JAX costs
+    more than the physics of a point mass.
     """
 
-    reset: Callable[[np.uint32, Floats], tuple[jax.Array, State]]
-    step: Callable[[State, Floats], tuple[State, jax.Array]]
+    reset: Callable[[np.uint32, Array], tuple[jax.Array, object]]
+    step: Callable[[object, Array], tuple[object, jax.Array]]
 
 
 @lru_cache
-def _compile(environment: Environment) -> _Compiled:
-    """Shared by all faces of an environment, so that it compiles once per process."""
+def _compile(environment: AnyStateEnvironment) -> _Compiled:
+    """Compile once per process, for all adapters of an environment."""
 
-    def reset(seed: jax.Array, context: jax.Array) -> tuple[jax.Array, State]:
+    def reset(seed: jax.Array, context: jax.Array) -> tuple[jax.Array, object]:
         return environment.reset(jax.random.key(seed), context)
 
-    def step(state: State, inputs: jax.Array) -> tuple[State, jax.Array]:
+    def step(state: object, inputs: jax.Array) -> tuple[object, jax.Array]:
         noise, action = jnp.split(inputs, [environment.noise_size])
         after = environment.step(noise, state, action)
         flags = [after.reward, after.terminated, after.truncated, after.success]
@@ -150,14 +169,8 @@ def _compile(environment: Environment) -> _Compiled:
     )
 
 
-def _find_picture(problem: Problem, render_mode: str | None) -> Draw | None:
-    if render_mode is None:
-        return None
-    require_choice("render mode", render_mode, GymnasiumFace.metadata["render_modes"])
-    draw = PICTURES.get(type(problem.environment))
-    if draw is None:
-        raise SelfpacedError(
-            f"nobody has drawn {problem.name!r} yet: leave render_mode away, "
-            "or add a picture to selfpaced.integrations.jax_adapter.PICTURES"
-        )
-    return draw
+def _drawing(problem: Problem) -> DrawsStates[object]:
+    environment = problem.jax_environment
+    if isinstance(environment, DrawsStates):
+        return environment
+    raise SelfpacedError(f"rendering is not implemented for {problem.name!r}; omit render_mode")

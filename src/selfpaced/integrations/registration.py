@@ -1,32 +1,42 @@
-"""The names under which `gymnasium.make` finds our problems.
+"""Register every problem with Gymnasium.
 
-Gymnasium dropped its entry-point plugins in version 1.0, so somebody has to import us first:
+Gymnasium dropped its entry-point plugins in version 1.0, so this package must be imported first:
 `import selfpaced`, or `gymnasium.make("selfpaced:selfpaced/PointMass3D-v0")`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import gymnasium
 
-from selfpaced.environments.host import HostEnvironment
-from selfpaced.problems import PROBLEMS
+from selfpaced.registry import PROBLEMS, find_problem
 
-GYMNASIUM_IDS = {
-    "selfpaced/PointMass3D-v0": "point-mass-3d",
-    "selfpaced/PointMass2D-v0": "point-mass-2d",
-    "selfpaced/BallCatching-v0": "ball-catching",
-    "selfpaced/AntGate-v0": "ant-gate",
-}
-_JAX_FACE = "selfpaced.integrations.jax_adapter:GymnasiumFace"
-_HOST_FACE = "selfpaced.integrations.host_adapter:HostFace"
+if TYPE_CHECKING:
+    from selfpaced.records import Array
+
+GYMNASIUM_IDS = {f"selfpaced/{''.join(name.title().split('-'))}-v0": name for name in PROBLEMS}
 
 
 def register_environments() -> None:
-    """Tell Gymnasium about every problem; doing so twice changes nothing."""
-    for name, problem in GYMNASIUM_IDS.items():
-        if name not in gymnasium.registry:
-            # No max_episode_steps: our environments keep their own time limit, and Gymnasium's
-            # wrapper would call a crash in the last step a time-out as well.
-            is_hosted = isinstance(PROBLEMS[problem].environment, HostEnvironment)
-            face = _HOST_FACE if is_hosted else _JAX_FACE
-            gymnasium.register(id=name, entry_point=face, kwargs={"problem": problem})
+    """Make every problem known to `gymnasium.make`; a second call changes nothing."""
+    for id, problem in GYMNASIUM_IDS.items():
+        if id not in gymnasium.registry:
+            # No max_episode_steps: our environments have their own time limit, and Gymnasium's
+            # wrapper would report a crash in the last step as a time-out as well.
+            gymnasium.register(
+                id=id,
+                entry_point="selfpaced.integrations.registration:make_environment",
+                kwargs={"problem": problem},
+            )
+
+
+def make_environment(problem: str, **settings: Any) -> gymnasium.Env[Array, Array]:
+    """Return the adapter of a problem: of one in JAX, or of one on the host."""
+    if find_problem(problem).is_hosted:
+        from selfpaced.integrations.host_adapter import HostAdapter
+
+        return HostAdapter(problem, **settings)
+    from selfpaced.integrations.jax_adapter import JaxAdapter
+
+    return JaxAdapter(problem, **settings)

@@ -1,4 +1,4 @@
-"""Generalised advantage estimation (Schulman et al., 2016), and what a time-out means to it."""
+"""Generalised advantage estimation (Schulman et al., 2016), with a choice for time-outs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from selfpaced.learners.base import Rollout
 
 TimeOuts = Literal["terminal", "bootstrap"]
-"""A time-out is the end of everything (`terminal`, as in the paper's experiments, which decides
-their outcome), or a cut through a life that would have gone on (`bootstrap`)."""
+"""`terminal` treats truncation as termination, as in the paper's experiments, whose outcome depends
+on it. `bootstrap` estimates the value behind the truncation."""
 
 
 def advantages(
@@ -22,18 +22,21 @@ def advantages(
     gae_lambda: float,
     time_outs: TimeOuts,
 ) -> jax.Array:
-    """Advantage of every step [T, N], given the values of `observation` and `next_observation`."""
+    """Return the advantage of every step [T, N].
+
+    `value` and `next_value` are the values of `observation` and `next_observation`.
+    """
     ended = rollout.terminated | rollout.truncated
     without_future = ended if time_outs == "terminal" else rollout.terminated
-    surprise = rollout.reward + discount * jnp.where(without_future, 0.0, next_value) - value
-    carry_on = discount * gae_lambda * (1.0 - ended)
+    error = rollout.reward + discount * jnp.where(without_future, 0.0, next_value) - value
+    decay = discount * gae_lambda * (1.0 - ended)
 
     def backwards(
         later: jax.Array, step: tuple[jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array]:
         here, weight = step
-        advantage = here + weight * later
+        advantage = here + weight * later  # Eq. (16)
         return advantage, advantage
 
-    start = jnp.zeros_like(surprise[0])
-    return jax.lax.scan(backwards, start, (surprise, carry_on), reverse=True)[1]
+    start = jnp.zeros_like(error[0])
+    return jax.lax.scan(backwards, start, (error, decay), reverse=True)[1]

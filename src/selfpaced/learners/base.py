@@ -1,15 +1,23 @@
-"""What a learner is: pure functions that act, estimate values, and improve from a rollout."""
+"""The seam of learners: pure functions that act, estimate values, and improve from a rollout.
+
+A learner is a frozen, final dataclass whose fields are its hyper-parameters. Everything that changes
+is in its state, a NamedTuple of JAX arrays; training vectorises all functions over seeds.
+
+`Learner` is required. The protocols below it are optional abilities; each is tested for in one
+place, with `isinstance`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
+import optax
 
-from selfpaced.environments.base import Spec
+from selfpaced.records import Spec
 
-State = Any
+S = TypeVar("S")
+S_in = TypeVar("S_in", contravariant=True)
 
 
 class Rollout(NamedTuple):
@@ -23,42 +31,64 @@ class Rollout(NamedTuple):
     next_observation: jax.Array  # [T, N, O]  before any reset
 
 
-class Learner(Protocol):
-    """A frozen dataclass of hyper-parameters; everything that changes is in its state.
+class Policy(Protocol[S_in]):
+    """Chooses actions from a state that is not changed by acting."""
 
-    A field `replay` of the state is for training only: the final policies are kept without it.
-    """
-
-    @property
-    def steps_per_update(self) -> int | None:
-        """Environment steps between updates; None means once per iteration."""
-
-    def init(self, key: jax.Array, spec: Spec) -> State:
-        """Draw initial parameters."""
-
-    def act(self, noise: jax.Array, state: State, observation: jax.Array) -> jax.Array:
-        """Choose an action; `noise` is standard normal [A], zeros give the deterministic action."""
-
-    def value(self, state: State, observation: jax.Array) -> jax.Array:
-        """Estimate the discounted return from here: what SPDL listens to."""
-
-    def update(
-        self, key: jax.Array, spec: Spec, state: State, rollout: Rollout
-    ) -> tuple[State, dict[str, jax.Array]]:
-        """Improve from the latest steps."""
-
-
-def policy_of(learner: Learner) -> Callable[[jax.Array, State, jax.Array], jax.Array]:
-    """How the learner acts when it is not training: some begin with random actions."""
-    return getattr(learner, "policy", learner.act)
+    def policy(self, noise: jax.Array, state: S_in, observation: jax.Array) -> jax.Array:
+        """Return an action [A]; `noise` is standard normal [A], zeros give the deterministic one."""
 
 
 @runtime_checkable
-class ActsInNumPy(Protocol):
-    """What a learner may offer beyond `Learner`, for speed in the loop around a simulator.
+class Learner(Protocol[S]):
+    """Improves a policy and estimates its values."""
 
-    There JAX takes five times as long as NumPy to choose a few actions.
-    """
+    @property
+    def steps_per_update(self) -> int | None:
+        """Environment steps between updates; None means one update per iteration."""
 
-    def host_state(self, state: State) -> State:
-        """What acting needs, as NumPy arrays: `act` takes it, with rows [N, A] and [N, O]."""
+    def init(self, key: jax.Array, spec: Spec) -> S:
+        """Return the state before training."""
+
+    def act(self, noise: jax.Array, state: S, observation: jax.Array) -> jax.Array:
+        """Choose an action in training; `noise` is standard normal [A]."""
+
+    def policy(self, noise: jax.Array, state: S, observation: jax.Array) -> jax.Array:
+        """Choose an action outside training; zero noise gives the deterministic action."""
+
+    def value(self, state: S, observation: jax.Array) -> jax.Array:
+        """Estimate the discounted return from here; SPDL's objective is built on it."""
+
+    def update(
+        self, key: jax.Array, spec: Spec, state: S, rollout: Rollout
+    ) -> tuple[S, dict[str, jax.Array]]:
+        """Improve from the latest steps; return the new state and metrics."""
+
+
+@runtime_checkable
+class ActsInNumPy(Protocol[S]):
+    """Acts without JAX, which takes five times as long as NumPy to choose a few actions."""
+
+    def host_state(self, state: S) -> S:
+        """Return what acting needs as NumPy arrays.
+
+        With that state, `act` and `policy` compute in NumPy, on rows [N, A] and [N, O].
+        """
+
+
+@runtime_checkable
+class ClonesBehaviour(Protocol[S]):
+    """Can be fitted to given actions by gradient descent on its policy."""
+
+    def parameters(self, state: S) -> optax.Params:
+        """Return the parameters that `policy` depends on."""
+
+    def with_parameters(self, state: S, parameters: optax.Params) -> S:
+        """Return the state with these parameters."""
+
+
+@runtime_checkable
+class KeepsReplay(Protocol[S]):
+    """Has past steps in its state, which are large and needed for training only."""
+
+    def without_replay(self, state: S) -> S:
+        """Return the state with None in place of the past steps."""

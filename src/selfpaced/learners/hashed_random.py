@@ -1,7 +1,7 @@
-"""Random numbers from a hash: a few hundred at a time, for the price of a few operations.
+"""Random numbers from a hash of the key: a few hundred at a time, in a few operations.
 
-Keys are far apart already, so a strong integer hash is enough to unfold one into a few hundred
-words; the library's generator, a loop on CPUs, would take longer than the rest of an update of SAC.
+Keys are far apart already, so a strong integer hash is enough to expand one key into a few hundred
+words. JAX's own generator is a loop on CPUs, and slower than the rest of an update of SAC.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ import numpy as np
 
 
 def random_words(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random bits: hashes of the position between the words of the key."""
+    """Return random words, uint32: hashes of the position between the two words of the key."""
     first, second = jax.random.key_data(key)
     position = jnp.arange(np.prod(shape), dtype=jnp.uint32).reshape(shape)
     return _mix(_mix(position + first) ^ second)
 
 
 def normals(bits: jax.Array) -> jax.Array:
-    """Standard normals from random words; finite, because both ends are half a step away."""
-    uniform = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1.0
-    return 2.0**0.5 * jax.lax.erf_inv(uniform)
+    """Return standard normals from random words; finite, as both ends are half a step away."""
+    uniform: jax.Array = ((bits >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1.0
+    standard: jax.Array = 2.0**0.5 * jax.lax.erf_inv(uniform)
+    return standard
 
 
 def _mix(word: jax.Array) -> jax.Array:
-    """The hash `triple32` of the hash-prospector project: every bit depends on every bit."""
+    """Apply the hash `triple32` of the hash-prospector project: every bit depends on every bit."""
     for shift, factor in ((17, 0xED5AD4BB), (11, 0xAC4C1B51), (15, 0x31848BAB)):
         word = (word ^ (word >> shift)) * jnp.uint32(factor)
     return word ^ (word >> 14)

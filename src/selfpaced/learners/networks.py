@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from selfpaced.records import Array
+
 Layers = list[tuple[jax.Array, jax.Array]]
+Transform = Callable[[jax.Array], jax.Array]
+
+
+def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
+    """Apply tanh between layers and nothing after the last; features are the last axis.
+
+    Compute on columns: with few features and many samples that takes half the time on a CPU.
+    If all arguments are NumPy arrays, compute in NumPy (see `ActsInNumPy`).
+    """
+    if isinstance(inputs, np.ndarray) and isinstance(layers[0][0], np.ndarray):
+        return cast(jax.Array, _apply_in_numpy(layers, inputs))
+    columns = jnp.moveaxis(inputs, -1, 0)
+    for index, (weight, bias) in enumerate(layers):
+        activation = jnp.tanh(columns) if index else columns
+        columns = jnp.tensordot(weight, activation, axes=(0, 0))
+        columns = columns + bias.reshape(-1, *[1] * (columns.ndim - 1))
+    return jnp.moveaxis(columns, 0, -1)
 
 
 def orthogonal_layers(key: jax.Array, sizes: Sequence[int], output_gain: float) -> Layers:
-    """Orthogonal weights with gain √2 in hidden layers, zero biases."""
+    """Draw orthogonal weights, with gain √2 in hidden layers, and zero biases."""
     shapes = list(pairwise(sizes))
     # one draw for all layers: every call of the random generator costs a second to compile
     ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
@@ -26,33 +45,35 @@ def orthogonal_layers(key: jax.Array, sizes: Sequence[int], output_gain: float) 
     ]
 
 
-def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
-    """Tanh between layers, nothing after the last; features are the last axis.
+def glorot_networks(key: jax.Array, networks: Sequence[Sequence[int]]) -> list[Layers]:
+    """Draw uniform weights of variance 2 / (fan in + fan out), and zero biases."""
+    shapes = [list(pairwise(sizes)) for sizes in networks]
+    # one draw for all layers: every call of the random generator costs a second to compile
+    ends = np.cumsum([np.prod(shape) for network in shapes for shape in network])
+    draws = iter(jnp.split(jax.random.uniform(key, (int(ends[-1]),), minval=-1.0), ends[:-1]))
+    return [
+        [
+            ((6.0 / sum(shape)) ** 0.5 * next(draws).reshape(shape), jnp.zeros(shape[1]))
+            for shape in network
+        ]
+        for network in shapes
+    ]
 
-    Computed on columns: with few features and many samples that takes half the time on a CPU.
-    NumPy arrays are kept from JAX, see `ActsInNumPy`.
-    """
-    if isinstance(inputs, np.ndarray) and isinstance(layers[0][0], np.ndarray):
-        return _apply_in_numpy(layers, inputs)
-    columns = jnp.moveaxis(inputs, -1, 0)
-    for index, (weight, bias) in enumerate(layers):
-        activation = jnp.tanh(columns) if index else columns
-        columns = jnp.tensordot(weight, activation, axes=(0, 0))
-        columns = columns + bias.reshape(-1, *[1] * (columns.ndim - 1))
-    return jnp.moveaxis(columns, 0, -1)
 
-
-def _apply_in_numpy(layers: Layers, rows: Any) -> Any:
+def _apply_in_numpy(layers: Layers, rows: Array) -> Array:
     for index, (weight, bias) in enumerate(layers):
         rows = (np.tanh(rows) if index else rows) @ weight + bias
     return rows
 
 
+_sequential_vmap: Callable[[Transform], Transform] = jax.custom_batching.sequential_vmap
+
+
 # One seed after the other: several batches of QR at once can wait for each other's threads forever
 # (jaxlib 0.10 on two cores, three layers of 64 units, two seeds).
-@jax.custom_batching.sequential_vmap
+@_sequential_vmap
 def _orthogonal(normal: jax.Array) -> jax.Array:
-    """Uniform among matrices with orthonormal rows or columns, whichever are fewer."""
+    """Return a uniform draw of matrices with orthonormal rows or columns, whichever are fewer."""
     wide = normal.shape[0] < normal.shape[1]
     basis, triangle = jnp.linalg.qr(normal.T if wide else normal)
     basis = basis * jnp.sign(jnp.diag(triangle))  # without this the first axes are favoured

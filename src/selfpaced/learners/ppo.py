@@ -1,25 +1,24 @@
 """Proximal policy optimisation (Schulman et al., 2017), as in the paper's experiments.
 
-Settings and initialisation follow the library that the paper used; what the paper changed is in
+Defaults and initialisation follow the library that the paper used. The paper's own settings are in
 the presets.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple, final, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from selfpaced.environments.base import Spec
 from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
-    OnPolicyLearner,
+    GaussianActorCritic,
     OnPolicyState,
     Parameters,
     estimate_value,
@@ -27,6 +26,7 @@ from selfpaced.learners.gaussian_policy import (
     log_probability,
 )
 from selfpaced.learners.shuffling import shuffled
+from selfpaced.records import Spec
 from selfpaced.validation import (
     require_choice,
     require_layers,
@@ -34,43 +34,51 @@ from selfpaced.validation import (
     require_positive,
 )
 
-Metrics = dict[str, jax.Array]
+LearnerMetrics = dict[str, jax.Array]
 
 
-class Samples(NamedTuple):
-    """Steps in any order, as the loss wants them."""
-
-    observation: jax.Array
-    action: jax.Array
-    log_probability: jax.Array  # under the policy that acted
-    advantage: jax.Array
-    target_value: jax.Array
-
-
+@final
 @dataclass(frozen=True)
-class PPO(OnPolicyLearner):
-    """Clipped policy gradient with a diagonal Gaussian whose std does not depend on the state."""
+class PPO(GaussianActorCritic):
+    """Clipped policy gradient with a diagonal Gaussian policy and a critic; on-policy.
+
+    The standard deviation of the policy is learned and does not depend on the observation.
+
+    Raises:
+        SelfpacedError: a setting is out of range, or `num_minibatches` does not divide the steps
+            of an iteration.
+
+    Example:
+        >>> import jax
+        >>> from selfpaced import PPO
+        >>> from selfpaced.records import Spec
+        >>> learner = PPO(hidden=(21,), gae_lambda=0.99)
+        >>> spec = Spec(observation_size=4, action_low=(-1.0,), action_high=(1.0,), discount=0.95)
+        >>> state = learner.init(jax.random.key(0), spec)
+        >>> learner.policy(jax.numpy.zeros(1), state, jax.numpy.zeros(4)).shape
+        (1,)
+    """
 
     hidden: tuple[int, ...] = (64, 64)
     """units of each tanh layer; policy and value network are separate"""
     learning_rate: float = 2.5e-4
     """of Adam, constant"""
     num_epochs: int = 4
-    """how often every step is used"""
+    """passes over the steps of an iteration"""
     num_minibatches: int = 4
-    """into which the steps of an iteration are split"""
+    """minibatches per epoch; must divide the steps of an iteration"""
     clip: float = 0.2
-    """how far the probability ratio may leave 1"""
+    """largest distance of the probability ratio from 1"""
     gae_lambda: float = 0.95
-    """0: one-step advantages, 1: whole returns"""
+    """0 gives one-step advantages, 1 whole returns"""
     value_coefficient: float = 0.5
     """weight of the value loss"""
     entropy_coefficient: float = 0.0
     """weight of the entropy bonus"""
     max_gradient_norm: float | None = 0.5
-    """longer gradients are shortened to this; None: they are not"""
+    """clip the global gradient norm to this value; None disables clipping"""
     time_outs: TimeOuts = "terminal"
-    """a time-out ends everything (as in the paper), or the future is estimated"""
+    """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -78,36 +86,36 @@ class PPO(OnPolicyLearner):
         require_positive(self, "max_gradient_norm", none_allowed=True)
         require(
             0.0 <= self.gae_lambda <= 1.0,
-            f"gae_lambda must lie in [0, 1], got {self.gae_lambda} (the paper uses 0.99)",
+            f"gae_lambda must lie in [0, 1], got {self.gae_lambda}; the paper uses 0.99",
         )
         require_not_negative(self, "value_coefficient", "entropy_coefficient")
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
-        """Orthogonal networks, a standard deviation of one in environment units."""
+        """Draw orthogonal networks; the policy's std is one, in units of the environment."""
         parameters = init_parameters(key, spec, self.hidden)
         return OnPolicyState(parameters, self._optimiser().init(parameters))
 
     def update(
         self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
-    ) -> tuple[OnPolicyState, Metrics]:
-        """Several epochs of shuffled minibatches."""
+    ) -> tuple[OnPolicyState, LearnerMetrics]:
+        """Run several epochs of shuffled minibatches; the metrics are those of the last epoch."""
         samples = _as_rows(self._samples(spec, state.parameters, rollout))
         num_samples = len(samples)
         require(
             num_samples % self.num_minibatches == 0,
             f"num_minibatches must divide the {num_samples} steps of an iteration, "
-            f"got {self.num_minibatches} (the paper uses 32)",
+            f"got {self.num_minibatches}; the paper uses 32",
         )
         optimiser = self._optimiser()
 
-        def learn(state: OnPolicyState, columns: jax.Array) -> tuple[OnPolicyState, Metrics]:
+        def learn(state: OnPolicyState, columns: jax.Array) -> tuple[OnPolicyState, LearnerMetrics]:
             batch = _from_columns(spec, columns)
-            gradient, metrics = jax.grad(self._loss, has_aux=True)(state.parameters, batch)
+            gradient, metrics = jax.grad(self.loss, has_aux=True)(state.parameters, batch)
             steps, memory = optimiser.update(gradient, state.optimiser, state.parameters)
             return OnPolicyState(optax.apply_updates(state.parameters, steps), memory), metrics
 
-        def epoch(state: OnPolicyState, key: jax.Array) -> tuple[OnPolicyState, Metrics]:
+        def epoch(state: OnPolicyState, key: jax.Array) -> tuple[OnPolicyState, LearnerMetrics]:
             batches = samples[shuffled(key, num_samples).reshape(self.num_minibatches, -1)]
             return jax.lax.scan(learn, state, batches.swapaxes(1, 2))
 
@@ -116,23 +124,8 @@ class PPO(OnPolicyLearner):
         last["learner/policy_std"] = jnp.exp(state.parameters["log_std"]).mean()
         return state, last
 
-    def _optimiser(self) -> optax.GradientTransformation:
-        adam = optax.adam(self.learning_rate, eps=1e-5)
-        if self.max_gradient_norm is not None:
-            adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
-        return optax.flatten(adam)  # one vector: far fewer small operations
-
-    def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
-        value = estimate_value(parameters["value"], rollout.observation)
-        next_value = estimate_value(parameters["value"], rollout.next_observation)
-        advantage = advantages(
-            rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
-        )
-        before = log_probability(parameters, rollout.observation, rollout.action)
-        samples = Samples(rollout.observation, rollout.action, before, advantage, advantage + value)
-        return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), samples)
-
-    def _loss(self, parameters: Parameters, batch: Samples) -> tuple[jax.Array, Metrics]:
+    def loss(self, parameters: Parameters, batch: Samples) -> tuple[jax.Array, LearnerMetrics]:
+        """Return the loss of a minibatch, Eq. (7) and (9) of Schulman et al., and metrics."""
         advantage = batch.advantage - batch.advantage.mean()
         advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
         log_ratio = (
@@ -154,14 +147,40 @@ class PPO(OnPolicyLearner):
             "clipped_share": (jnp.abs(ratio - 1.0) > self.clip).mean(),
         }
 
+    def _optimiser(self) -> optax.GradientTransformation:
+        adam = optax.adam(self.learning_rate, eps=1e-5)
+        if self.max_gradient_norm is not None:
+            adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
+        return optax.flatten(adam)  # one vector: far fewer small operations
+
+    def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
+        value = estimate_value(parameters["value"], rollout.observation)
+        next_value = estimate_value(parameters["value"], rollout.next_observation)
+        advantage = advantages(
+            rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
+        )
+        before = log_probability(parameters, rollout.observation, rollout.action)
+        samples = Samples(rollout.observation, rollout.action, before, advantage, advantage + value)
+        return Samples(*(array.reshape(-1, *array.shape[2:]) for array in samples))
+
+
+class Samples(NamedTuple):
+    """Steps in any order, as arguments of the loss."""
+
+    observation: jax.Array  # [B, O]
+    action: jax.Array  # [B, A]
+    log_probability: jax.Array  # [B]  under the policy that acted
+    advantage: jax.Array  # [B]
+    target_value: jax.Array  # [B]
+
 
 def _as_rows(samples: Samples) -> jax.Array:
-    """One array [num, features], so that shuffling gathers once."""
+    """Return one array [num, features], so that shuffling gathers once."""
     return jnp.concatenate([array.reshape(len(array), -1) for array in samples], axis=1)
 
 
 def _from_columns(spec: Spec, columns: jax.Array) -> Samples:
-    """A minibatch that lies with samples on the last axis, as the networks want it."""
+    """Return a minibatch whose memory layout has samples on the last axis, as networks compute."""
     bounds = np.cumsum([spec.observation_size, spec.action_size])
     observation, action, rest = jnp.split(columns, bounds)
     return Samples(observation.T, action.T, *rest)

@@ -12,11 +12,11 @@ class Replay(NamedTuple):
     """Rows in a ring; one array, so that storing and sampling are one operation each."""
 
     rows: jax.Array  # [capacity, F]
-    num_added: jax.Array  # ever, overwritten rows included
+    num_added: jax.Array  # in total, overwritten rows included
 
 
 def empty_replay(capacity: int, row_size: int) -> Replay:
-    """Nothing stored yet."""
+    """Return a buffer without any rows stored."""
     return Replay(jnp.zeros((capacity, row_size)), jnp.int32(0))
 
 
@@ -29,7 +29,7 @@ def add_rows(replay: Replay, rows: jax.Array) -> Replay:
 
 
 def sample_rows(bits: jax.Array, replay: Replay) -> jax.Array:
-    """One stored row for every random word [B], uniformly and with replacement."""
+    """Return one stored row for every random word [B], uniformly and with replacement."""
     num_stored = jnp.minimum(replay.num_added, len(replay.rows)).astype(jnp.uint32)
     place = (bits % num_stored).astype(jnp.int32)  # words are so long that the bias is below 1e-5
     return replay.rows.at[place].get(mode="promise_in_bounds")

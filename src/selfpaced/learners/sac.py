@@ -1,37 +1,35 @@
 """Soft actor-critic (Haarnoja et al., 2018), in the variant with a state-value network.
 
 This is the variant of the paper's experiments: a policy, two action values, a state value and its
-slow copy. Settings and initialisation follow the library that the paper used; what the paper
-changed is in the presets.
+slow copy. Defaults and initialisation follow the library that the paper used. The paper's own
+settings are in the presets.
 
 All gradients of an update are taken at the same parameters, with one sample of the policy per
-state, and Adam treats every number by itself: so one gradient of the sum of the losses and one
-optimiser do what that library does with an optimiser for the policy, one for the values and one
-for the coefficient. Deviations from it:
+state, and Adam treats every number separately. One gradient of the sum of the losses and one
+optimiser are therefore equivalent to that library's three optimisers for the policy, the values and
+the coefficient. Deviations from it:
 D1  with several environments there is one update per step of all of them,
 D2  random numbers come from a hash of the key, see `random_words`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, TypedDict, final, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from selfpaced.environments.base import Spec
 from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.columns import apply_to_columns
 from selfpaced.learners.hashed_random import normals, random_words
-from selfpaced.learners.networks import Layers, apply_layers
+from selfpaced.learners.networks import Layers, apply_layers, glorot_networks
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
+from selfpaced.records import Spec
 from selfpaced.validation import (
     require_choice,
     require_layers,
@@ -42,49 +40,43 @@ from selfpaced.validation import (
 LOG_STD_RANGE = (-20.0, 2.0)
 SQUASH_EPSILON = 1e-6  # keeps the log-probability finite at the border of the box
 
-Parameters = dict[str, Any]
 
-
-class SACState(NamedTuple):
-    """Networks, the slow copy of the state value, the optimiser's memory, and past steps."""
-
-    parameters: Parameters  # policy, action_values (two, stacked), value, log_coefficient
-    target: Layers  # slow copy of V
-    optimiser: Any
-    replay: Replay
-    box: jax.Array  # [2, A] centre and half-width of the legal actions
-
-
-class Batch(NamedTuple):
-    """Past steps as columns: with the batch as the last axis, an update takes half the time."""
-
-    observation: jax.Array  # [O, B]
-    action: jax.Array  # [A, B]  in [-1, 1]
-    reward: jax.Array  # [B]
-    future: jax.Array  # [B]  0 where the episode ended, else 1
-    next_observation: jax.Array  # [O, B]
-
-
+@final
 @dataclass(frozen=True)
 class SAC:
-    """Off-policy; seeks reward and entropy, with a squashed Gaussian inside the box of actions."""
+    """Maximise reward and entropy with a squashed Gaussian policy in the action box; off-policy.
+
+    Raises:
+        SelfpacedError: a setting is out of range, the actions are unbounded, or `buffer_size` is
+            smaller than the number of environments.
+
+    Example:
+        >>> import jax
+        >>> from selfpaced import SAC
+        >>> from selfpaced.records import Spec
+        >>> learner = SAC(hidden=(21,), buffer_size=1000)
+        >>> spec = Spec(observation_size=4, action_low=(-1.0,), action_high=(3.0,), discount=0.95)
+        >>> state = learner.init(jax.random.key(0), spec)
+        >>> learner.policy(jax.numpy.zeros(1), state, jax.numpy.zeros(4))  # centre of the box
+        Array([1.], dtype=float32)
+    """
 
     hidden: tuple[int, ...] = (64, 64)
     """units of each tanh layer, in every network"""
     learning_rate: float = 3e-4
     """of Adam, for all networks"""
     buffer_size: int = 50_000
-    """how many of the latest steps are remembered"""
+    """number of latest steps that are kept for updates"""
     learning_starts: int = 100
-    """steps of uniformly random actions before anything is learned"""
+    """steps of uniformly random actions before the first update"""
     batch_size: int = 64
     """steps per update"""
     target_rate: float = 0.005
-    """tau: how fast the slow copy of the value network follows"""
+    """tau: share of the way to the value network that its slow copy moves in an update"""
     target_entropy: float | None = None
-    """how random the policy is to be; None: minus the number of action components"""
+    """entropy that the coefficient aims for; None means minus the number of action components"""
     time_outs: TimeOuts = "terminal"
-    """a time-out ends everything (as in the paper), or the future is estimated"""
+    """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -92,27 +84,27 @@ class SAC:
         require_not_negative(self, "learning_starts")
         require(
             self.buffer_size >= self.batch_size,
-            f"buffer_size must hold at least a batch of {self.batch_size}, got {self.buffer_size} "
-            "(the paper uses 10000)",
+            f"buffer_size must be at least batch_size ({self.batch_size}), got {self.buffer_size}; "
+            "the paper uses 10000",
         )
         require(
             0.0 < self.target_rate <= 1.0,
-            f"target_rate must lie in (0, 1], got {self.target_rate} (the paper uses 0.005)",
+            f"target_rate must lie in (0, 1], got {self.target_rate}; the paper uses 0.005",
         )
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     @property
     def steps_per_update(self) -> int:
-        """Off-policy: learns after every step (D1)."""
+        """Update after every step (D1)."""
         return 1
 
     def init(self, key: jax.Array, spec: Spec) -> SACState:
-        """Glorot networks, a coefficient of one, an empty buffer."""
+        """Draw Glorot networks; the coefficient is one and the replay is empty."""
         low, high = np.array(spec.action_low), np.array(spec.action_high)
         require(
             bool(np.isfinite(low).all() and np.isfinite(high).all()),
-            f"SAC wants bounded actions, got a box from {spec.action_low} to {spec.action_high}: "
-            "give the environment finite bounds, or take PPO or TRPO",
+            f"action bounds must be finite for SAC, got {spec.action_low} to {spec.action_high}; "
+            "give the environment finite bounds, or use PPO or TRPO",
         )
         parameters = self._init_parameters(key, spec)
         return SACState(
@@ -126,31 +118,34 @@ class SAC:
     def act(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
         """Sample the policy, or the uniform distribution until learning starts.
 
-        In both cases the noise says at which quantile: zeros give the median.
+        In both cases the noise selects the quantile: zeros give the median.
         """
+        explores = self._explores(_replay_of(state))
         uniform = state.box[0] + state.box[1] * (2.0 * jax.scipy.stats.norm.cdf(noise) - 1.0)
-        return jnp.where(self._explores(state), uniform, self.policy(noise, state, observation))
+        return jnp.where(explores, uniform, self.policy(noise, state, observation))
 
     def policy(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
-        """Sample the policy, whether learning has started or not."""
+        """Sample the policy, whether learning has started or not; the replay is not needed."""
         mean, log_std = _gaussian(apply_layers(state.parameters["policy"], observation))
         return state.box[0] + state.box[1] * jnp.tanh(mean + jnp.exp(log_std) * noise)
 
     def value(self, state: SACState, observation: jax.Array) -> jax.Array:
-        """The state value; it counts the entropy of what follows as reward."""
+        """Estimate the discounted return with the state value, which includes later entropy."""
         return apply_layers(state.parameters["value"], observation)[..., 0]
 
     def update(
         self, key: jax.Array, spec: Spec, state: SACState, rollout: Rollout
     ) -> tuple[SACState, dict[str, jax.Array]]:
-        """Store the steps, then learn from a batch of past ones."""
-        rows = self._rows(state.box, rollout)
+        """Store the steps, then learn from a batch of past steps."""
+        rows = self.rows(state.box, rollout)
         require(
             len(rows) <= self.buffer_size,
-            f"buffer_size must hold a step of all {len(rows)} environments, got {self.buffer_size}",
+            f"buffer_size must be at least the number of environments ({len(rows)}), got "
+            f"{self.buffer_size}; raise it",
         )
-        replay = add_rows(state.replay, rows)
-        learns = ~self._explores(state) & (replay.num_added >= self.batch_size)
+        past = _replay_of(state)
+        replay = add_rows(past, rows)
+        learns = ~self._explores(past) & (replay.num_added >= self.batch_size)
         # first the words that choose the batch, then those for the policy (D2)
         words = random_words(key, (1 + spec.action_size, self.batch_size))
         batch = _unpack(spec, sample_rows(words[0], replay))
@@ -158,10 +153,10 @@ class SAC:
 
         next_value = apply_to_columns(state.target, batch.next_observation)[0]
         target = batch.reward + spec.discount * batch.future * next_value
-        gradient, metrics = jax.grad(self._loss, has_aux=True)(
+        gradient, metrics = jax.grad(self.loss, has_aux=True)(
             state.parameters, batch, noise, target
         )
-        # seeds are vectorised, so a branch would compute both sides: a mask costs less
+        # seeds are vectorised, so a branch would compute both sides; a mask costs less
         gradient = jax.tree.map(lambda array: jnp.where(learns, array, 0.0), gradient)
         steps, memory = self._optimiser().update(gradient, state.optimiser)
         memory = jax.tree.map(lambda new, old: jnp.where(learns, new, old), memory, state.optimiser)
@@ -175,35 +170,20 @@ class SAC:
         )
         return SACState(parameters, slow, memory, replay, state.box), metrics
 
-    def _optimiser(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.learning_rate))  # one vector: fewer operations
+    def parameters(self, state: SACState) -> Parameters:
+        """Return the parameters of all networks."""
+        return state.parameters
 
-    def _explores(self, state: SACState) -> jax.Array:
-        """Whether actions are still uniformly random and nothing is learned."""
-        return state.replay.num_added < self.learning_starts
+    def with_parameters(self, state: SACState, parameters: Parameters) -> SACState:
+        """Return the state with these parameters of all networks; the slow copy stays."""
+        return state._replace(parameters=parameters)
 
-    def _init_parameters(self, key: jax.Array, spec: Spec) -> Parameters:
-        trunk = (spec.observation_size, *self.hidden)
-        sees_action = (spec.observation_size + spec.action_size, *self.hidden, 1)
-        mean, log_std, first, second, value = _glorot_networks(
-            key,
-            [
-                (*trunk, spec.action_size),
-                (trunk[-1], spec.action_size),
-                sees_action,
-                sees_action,
-                (*trunk, 1),
-            ],
-        )
-        heads = jax.tree.map(lambda *head: jnp.concatenate(head, -1), mean[-1], log_std[0])
-        return {
-            "policy": [*mean[:-1], heads],
-            "action_values": jax.tree.map(lambda *pair: jnp.stack(pair), first, second),
-            "value": value,
-            "log_coefficient": jnp.float32(0.0),
-        }
+    def without_replay(self, state: SACState) -> SACState:
+        """Return the state without past steps: `policy` and `value` work, `act` does not."""
+        return state._replace(replay=None)
 
-    def _rows(self, box: jax.Array, rollout: Rollout) -> jax.Array:
+    def rows(self, box: jax.Array, rollout: Rollout) -> jax.Array:
+        """Return steps as rows [M, F] of the replay, with actions scaled to [-1, 1]."""
         ended = rollout.terminated
         if self.time_outs == "terminal":
             ended = ended | rollout.truncated
@@ -217,10 +197,10 @@ class SAC:
         rows = jnp.concatenate(columns, axis=-1)
         return rows.reshape(-1, rows.shape[-1])
 
-    def _loss(
+    def loss(
         self, parameters: Parameters, batch: Batch, noise: jax.Array, target: jax.Array
     ) -> tuple[jax.Array, dict[str, jax.Array]]:
-        """The sum of all losses; each has a gradient in its own parameters only."""
+        """Return the sum of all losses; each has a gradient in its own parameters only."""
         log_coefficient = parameters["log_coefficient"]
         coefficient = jnp.exp(jax.lax.stop_gradient(log_coefficient))
         action, log_probability = sample_squashed(parameters["policy"], noise, batch.observation)
@@ -242,8 +222,8 @@ class SAC:
         value_loss = 0.5 * ((value - soft_value) ** 2).mean()
 
         entropy = -jax.lax.stop_gradient(log_probability).mean()
-        wanted = -len(action) if self.target_entropy is None else self.target_entropy
-        coefficient_loss = log_coefficient * (entropy - wanted)
+        target_entropy = -len(action) if self.target_entropy is None else self.target_entropy
+        coefficient_loss = log_coefficient * (entropy - target_entropy)
         return policy_loss + action_value_loss + value_loss + coefficient_loss, {
             "learner/policy_loss": policy_loss,
             "learner/action_value_loss": action_value_loss,
@@ -252,15 +232,77 @@ class SAC:
             "learner/entropy_coefficient": coefficient,
         }
 
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.flatten(optax.adam(self.learning_rate))  # one vector: fewer operations
+
+    def _explores(self, replay: Replay) -> jax.Array:
+        """Return whether actions are still uniformly random, without updates."""
+        return replay.num_added < self.learning_starts
+
+    def _init_parameters(self, key: jax.Array, spec: Spec) -> Parameters:
+        trunk = (spec.observation_size, *self.hidden)
+        with_action = (spec.observation_size + spec.action_size, *self.hidden, 1)
+        mean, log_std, first, second, value = glorot_networks(
+            key,
+            [
+                (*trunk, spec.action_size),
+                (trunk[-1], spec.action_size),
+                with_action,
+                with_action,
+                (*trunk, 1),
+            ],
+        )
+        heads = jax.tree.map(lambda *head: jnp.concatenate(head, -1), mean[-1], log_std[0])
+        return {
+            "policy": [*mean[:-1], heads],
+            "action_values": jax.tree.map(lambda *pair: jnp.stack(pair), first, second),
+            "value": value,
+            "log_coefficient": jnp.float32(0.0),
+        }
+
+
+class Parameters(TypedDict):
+    """Parameters of all networks; the keys name arrays in saved files."""
+
+    policy: Layers  # mean and log-std, one after the other
+    action_values: Layers  # two networks, stacked
+    value: Layers
+    log_coefficient: jax.Array  # of the entropy
+
+
+class SACState(NamedTuple):
+    """Networks, the slow copy of the state value, the state of the optimiser, and past steps."""
+
+    parameters: Parameters
+    target: Layers  # slow copy of the state value
+    optimiser: optax.OptState
+    replay: Replay | None  # None outside training
+    box: jax.Array  # [2, A] centre and half-width of the legal actions
+
+
+class Batch(NamedTuple):
+    """Past steps as columns: with the batch as the last axis, an update takes half the time."""
+
+    observation: jax.Array  # [O, B]
+    action: jax.Array  # [A, B]  in [-1, 1]
+    reward: jax.Array  # [B]
+    future: jax.Array  # [B]  0 where the episode ended, else 1
+    next_observation: jax.Array  # [O, B]
+
 
 def sample_squashed(
     layers: Layers, noise: jax.Array, observation: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Actions in [-1, 1] and their log-probabilities, from standard normal noise; all columns."""
+    """Return actions in [-1, 1] and their log-probabilities; all arguments are columns."""
     mean, log_std = _gaussian(apply_to_columns(layers, observation), axis=0)
     action = jnp.tanh(mean + jnp.exp(log_std) * noise)
     unsquashed = -0.5 * (noise**2 + jnp.log(2.0 * jnp.pi)) - log_std
     return action, (unsquashed - jnp.log(1.0 - action**2 + SQUASH_EPSILON)).sum(0)
+
+
+def _replay_of(state: SACState) -> Replay:
+    assert state.replay is not None, "training needs the replay"
+    return state.replay
 
 
 def _gaussian(outputs: jax.Array, axis: int = -1) -> tuple[jax.Array, jax.Array]:
@@ -273,25 +315,10 @@ def _action_value(layers: Layers, observation: jax.Array, action: jax.Array) -> 
 
 
 def _of_pair(layers: Layers, index: int) -> Layers:
-    return jax.tree.map(lambda array: array[index], layers)
+    return [(weight[index], bias[index]) for weight, bias in layers]
 
 
 def _unpack(spec: Spec, rows: jax.Array) -> Batch:
     sizes = (spec.observation_size, spec.action_size, 1, 1)
     observation, action, reward, future, next_observation = jnp.split(rows.T, np.cumsum(sizes))
     return Batch(observation, action, reward[0], future[0], next_observation)
-
-
-def _glorot_networks(key: jax.Array, networks: Sequence[Sequence[int]]) -> list[Layers]:
-    """Uniform weights of variance 2 / (fan in + fan out), zero biases."""
-    shapes = [list(pairwise(sizes)) for sizes in networks]
-    # one draw for all layers: every call of the random generator costs a second to compile
-    ends = np.cumsum([np.prod(shape) for network in shapes for shape in network])
-    draws = iter(jnp.split(jax.random.uniform(key, (int(ends[-1]),), minval=-1.0), ends[:-1]))
-    return [
-        [
-            ((6.0 / sum(shape)) ** 0.5 * next(draws).reshape(shape), jnp.zeros(shape[1]))
-            for shape in network
-        ]
-        for network in shapes
-    ]

@@ -1,4 +1,4 @@
-"""Samples in random order."""
+"""Random orders of samples."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import jax.numpy as jnp
 
 
 def shuffled(key: jax.Array, num: int) -> jax.Array:
-    """A random order of `num` indices.
+    """Return a random order of `num` indices.
 
-    Sorting words of random high bits and the index in the low bits takes a ninth of the time of
-    `jax.random.permutation`, which would be half of the whole update. With many samples few bits
-    are left for chance, and words with the same ones keep their order: so then another such order
-    is laid upon the first.
+    Sort words with random high bits and the index in the low bits. This takes a ninth of the time
+    of `jax.random.permutation`, which would be half of the whole update. With many samples few
+    random bits are left, and words with equal random bits keep their order. In that case apply a
+    second such order to the first.
     """
     index_bits = max(num - 1, 1).bit_length()
     if index_bits <= 14:
@@ -25,4 +25,5 @@ def shuffled(key: jax.Array, num: int) -> jax.Array:
 def _sort_random_words(key: jax.Array, num: int, index_bits: int) -> jax.Array:
     mask = jnp.uint32(2**index_bits - 1)
     words = (jax.random.bits(key, (num,)) & ~mask) | jnp.arange(num, dtype=jnp.uint32)
-    return (jnp.sort(words) & mask).astype(jnp.int32)
+    order: jax.Array = (jnp.sort(words) & mask).astype(jnp.int32)
+    return order

@@ -1,35 +1,42 @@
 """Trust-region policy optimisation (Schulman et al., 2015), as in the paper's experiments.
 
-Settings and initialisation follow the library that the paper used; what the paper changed is in
+Defaults and initialisation follow the library that the paper used. The paper's own settings are in
 the presets. Deviation from that library:
 D1  an iteration with fewer steps than `value_minibatch` is one minibatch; there it is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, final, get_args
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
 
-from selfpaced.environments.base import Spec
 from selfpaced.errors import require
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.gaussian_policy import (
-    OnPolicyLearner,
+    GaussianActorCritic,
+    GaussianPolicy,
     OnPolicyState,
     Parameters,
     estimate_value,
     init_parameters,
     log_probability,
+    policy_of,
 )
 from selfpaced.learners.networks import Layers, apply_layers
 from selfpaced.learners.shuffling import shuffled
+from selfpaced.learners.trust_region import (
+    conjugate_gradient,
+    fisher_product,
+    gaussian_kl,
+    line_search,
+)
+from selfpaced.records import Spec
 from selfpaced.validation import (
     require_choice,
     require_layers,
@@ -38,50 +45,36 @@ from selfpaced.validation import (
 )
 
 FISHER_STRIDE = 5  # curvature is measured on every fifth sample
-RESIDUAL_TOLERANCE = 1e-10  # squared length at which a linear system counts as solved
-NUM_HALVINGS = 10  # of the step, before it is given up
-KL_SLACK = 1.5  # the step was scaled with a quadratic model; the KL it really makes may be larger
 NO_GRADIENT = 1e-8
 
 
-class Samples(NamedTuple):
-    """Steps in any order, as the policy step and the value function want them."""
-
-    observation: jax.Array
-    action: jax.Array
-    advantage: jax.Array  # standardised
-    target_value: jax.Array
-
-
-class _Solution(NamedTuple):
-    """How far a conjugate-gradient solution has come."""
-
-    num_tries: jax.Array
-    solution: jax.Array
-    residual: jax.Array
-    direction: jax.Array
-    squared: jax.Array  # length of the residual
-
-
-class _Attempt(NamedTuple):
-    """The latest candidate of a line search."""
-
-    num_tries: jax.Array
-    accepted: jax.Array
-    improvement: jax.Array
-    kl: jax.Array
-
-
+@final
 @dataclass(frozen=True)
-class TRPO(OnPolicyLearner):
-    """Natural policy gradient with a bounded KL and a line search; the policy is that of PPO."""
+class TRPO(GaussianActorCritic):
+    """Natural policy gradient with a bounded KL and a line search; on-policy.
+
+    Policy and critic are those of PPO.
+
+    Raises:
+        SelfpacedError: a setting is out of range.
+
+    Example:
+        >>> import jax
+        >>> from selfpaced import TRPO
+        >>> from selfpaced.records import Spec
+        >>> learner = TRPO(hidden=(21,), max_kl=0.004)
+        >>> spec = Spec(observation_size=4, action_low=(-1.0,), action_high=(1.0,), discount=0.95)
+        >>> state = learner.init(jax.random.key(0), spec)
+        >>> learner.value(state, jax.numpy.zeros((5, 4))).shape
+        (5,)
+    """
 
     hidden: tuple[int, ...] = (64, 64)
     """units of each tanh layer; policy and value network are separate"""
     max_kl: float = 0.01
     """largest KL between successive policies"""
     gae_lambda: float = 0.98
-    """0: one-step advantages, 1: whole returns"""
+    """0 gives one-step advantages, 1 whole returns"""
     cg_iterations: int = 10
     """of the conjugate-gradient method"""
     cg_damping: float = 0.01
@@ -89,11 +82,11 @@ class TRPO(OnPolicyLearner):
     value_learning_rate: float = 3e-4
     """of Adam, for the value network"""
     num_value_epochs: int = 3
-    """how often the value network sees every step"""
+    """passes of the value network over the steps of an iteration"""
     value_minibatch: int = 128
     """steps in a minibatch of the value network; an incomplete last one is dropped"""
     time_outs: TimeOuts = "terminal"
-    """a time-out ends everything (as in the paper), or the future is estimated"""
+    """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -102,30 +95,28 @@ class TRPO(OnPolicyLearner):
         require_not_negative(self, "cg_damping")
         require(
             0.0 <= self.gae_lambda <= 1.0,
-            f"gae_lambda must lie in [0, 1], got {self.gae_lambda} (the paper uses 0.99)",
+            f"gae_lambda must lie in [0, 1], got {self.gae_lambda}; the paper uses 0.99",
         )
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
-        """Orthogonal networks, a standard deviation of one in environment units."""
+        """Draw orthogonal networks; the policy's std is one, in units of the environment."""
         parameters = init_parameters(key, spec, self.hidden)
         return OnPolicyState(parameters, self._optimiser().init(parameters["value"]))
 
     def update(
         self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
     ) -> tuple[OnPolicyState, dict[str, jax.Array]]:
-        """One step of the policy, then a few epochs for the value function."""
-        samples = self._samples(spec, state.parameters, rollout)
-        policy, metrics = self._improve_policy(state.parameters, samples)
-        layers, memory, value_loss = self._fit_value(key, state, samples)
+        """Take one step of the policy, then fit the value network for a few epochs."""
+        samples = self.samples(spec, state.parameters, rollout)
+        policy, metrics = self.improve_policy(state.parameters, samples)
+        layers, memory, value_loss = self.fit_value(key, state, samples)
         metrics["learner/value_loss"] = value_loss
         metrics["learner/policy_std"] = jnp.exp(policy["log_std"]).mean()
-        return OnPolicyState(policy | {"value": layers}, memory), metrics
+        return OnPolicyState({**policy, "value": layers}, memory), metrics
 
-    def _optimiser(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.value_learning_rate))  # one vector: fewer operations
-
-    def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
+    def samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
+        """Return the steps of a rollout with their advantages and the targets of their values."""
         value = estimate_value(parameters["value"], rollout.observation)
         next_value = estimate_value(parameters["value"], rollout.next_observation)
         advantage = advantages(
@@ -135,13 +126,13 @@ class TRPO(OnPolicyLearner):
         std = deviation.std()
         standard = deviation / jnp.where(std > 0.0, std, 1.0)  # over the whole batch
         samples = Samples(rollout.observation, rollout.action, standard, advantage + value)
-        return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), samples)
+        return Samples(*(array.reshape(-1, *array.shape[2:]) for array in samples))
 
-    def _improve_policy(
+    def improve_policy(
         self, parameters: Parameters, samples: Samples
-    ) -> tuple[Parameters, dict[str, jax.Array]]:
-        """Solve F s = g, scale s to the trust region, and walk back until it is an improvement."""
-        policy = {name: parameters[name] for name in ("policy", "log_std")}
+    ) -> tuple[GaussianPolicy, dict[str, jax.Array]]:
+        """Solve F s = g, scale s to the trust region, and halve it until it is an improvement."""
+        policy = policy_of(parameters)
         start, unravel = ravel_pytree(policy)
         before = log_probability(policy, samples.observation, samples.action)
         mean = apply_layers(policy["policy"], samples.observation)
@@ -165,10 +156,10 @@ class TRPO(OnPolicyLearner):
         flat, outcome = line_search(try_out, start, step, worthwhile, self.max_kl)
         return unravel(flat), outcome
 
-    def _fit_value(
+    def fit_value(
         self, key: jax.Array, state: OnPolicyState, samples: Samples
-    ) -> tuple[Layers, Any, jax.Array]:
-        """Shuffled minibatches; the last, incomplete one is dropped."""
+    ) -> tuple[Layers, optax.OptState, jax.Array]:
+        """Fit the value network on shuffled minibatches; return it, its optimiser and the loss."""
         num_samples = len(samples.target_value)
         size = min(self.value_minibatch, num_samples)  # D1
         num_minibatches = num_samples // size
@@ -177,119 +168,37 @@ class TRPO(OnPolicyLearner):
         def loss(layers: Layers, observation: jax.Array, target: jax.Array) -> jax.Array:
             return ((estimate_value(layers, observation) - target) ** 2).mean()
 
-        def learn(carry: tuple[Layers, Any], batch: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
-            layers, memory = carry
-            before, gradient = jax.value_and_grad(loss)(layers, *batch)
-            steps, memory = optimiser.update(gradient, memory, layers)
-            return (optax.apply_updates(layers, steps), memory), before
+        def learn(fit: _Fit, batch: tuple[jax.Array, jax.Array]) -> tuple[_Fit, jax.Array]:
+            before, gradient = jax.value_and_grad(loss)(fit.layers, *batch)
+            steps, memory = optimiser.update(gradient, fit.optimiser, fit.layers)
+            return _Fit(optax.apply_updates(fit.layers, steps), memory), before
 
-        def epoch(carry: tuple[Layers, Any], key: jax.Array) -> tuple[Any, Any]:
+        def epoch(fit: _Fit, key: jax.Array) -> tuple[_Fit, jax.Array]:
             order = shuffled(key, num_samples)[: num_minibatches * size].reshape(-1, size)
             return jax.lax.scan(
-                learn, carry, (samples.observation[order], samples.target_value[order])
+                learn, fit, (samples.observation[order], samples.target_value[order])
             )
 
-        start = (state.parameters["value"], state.optimiser)
+        start = _Fit(state.parameters["value"], state.optimiser)
         keys = jax.random.split(key, self.num_value_epochs)
         (layers, memory), losses = jax.lax.scan(epoch, start, keys)
         return layers, memory, losses[-1].mean()
 
-
-def gaussian_kl(
-    old_mean: jax.Array, old_log_std: jax.Array, new_mean: jax.Array, new_log_std: jax.Array
-) -> jax.Array:
-    """KL(old ‖ new), averaged over samples."""
-    moved = jnp.exp(2.0 * old_log_std) + (new_mean - old_mean) ** 2
-    each = new_log_std - old_log_std + 0.5 * moved * jnp.exp(-2.0 * new_log_std) - 0.5
-    return each.sum(-1).mean()
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.flatten(optax.adam(self.value_learning_rate))  # one vector: fewer operations
 
 
-def fisher_product(
-    policy: Parameters, observation: jax.Array, damping: float
-) -> Callable[[jax.Array], jax.Array]:
-    """The damped Fisher matrix as a function of the vector that it is multiplied with.
+class Samples(NamedTuple):
+    """Steps in any order, as arguments of the policy step and of the value fit."""
 
-    At the old policy the Hessian of the KL is JᵀMJ, where J is the Jacobian of mean and log-std,
-    and M is 1/std² for the means and 2 for the log-stds: no second derivatives are needed.
-    """
-    start, unravel = ravel_pytree(policy)
-
-    def mean_and_log_std(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
-        parameters = unravel(flat)
-        return apply_layers(parameters["policy"], observation), parameters["log_std"]
-
-    (_, log_std), push = jax.linearize(mean_and_log_std, start)
-    pull = jax.linear_transpose(push, start)
-    precision = jnp.exp(-2.0 * log_std) / len(observation)
-
-    def multiply(vector: jax.Array) -> jax.Array:
-        of_mean, of_log_std = push(vector)
-        return pull((precision * of_mean, 2.0 * of_log_std))[0] + damping * vector
-
-    return multiply
+    observation: jax.Array  # [B, O]
+    action: jax.Array  # [B, A]
+    advantage: jax.Array  # [B]  standardised
+    target_value: jax.Array  # [B]
 
 
-def conjugate_gradient(
-    matrix: Callable[[jax.Array], jax.Array], right_side: jax.Array, iterations: int
-) -> jax.Array:
-    """Solve matrix(x) = right_side approximately, starting from zero."""
+class _Fit(NamedTuple):
+    """The value network while it is fitted."""
 
-    def unsolved(now: _Solution) -> jax.Array:
-        far = now.squared >= RESIDUAL_TOLERANCE
-        return (now.num_tries == 0) | (far & (now.num_tries < iterations))
-
-    def improve(now: _Solution) -> _Solution:
-        image = matrix(now.direction)
-        length = now.squared / jnp.maximum(now.direction @ image, 1e-30)
-        residual = now.residual - length * image
-        squared = residual @ residual
-        turn = squared / jnp.maximum(now.squared, 1e-30)
-        return _Solution(
-            now.num_tries + 1,
-            now.solution + length * now.direction,
-            residual,
-            residual + turn * now.direction,
-            squared,
-        )
-
-    start = _Solution(
-        jnp.int32(0),
-        jnp.zeros_like(right_side),
-        right_side,
-        right_side,
-        right_side @ right_side,
-    )
-    return jax.lax.while_loop(unsolved, improve, start).solution
-
-
-def line_search(
-    try_out: Callable[[jax.Array], tuple[jax.Array, jax.Array]],
-    start: jax.Array,
-    step: jax.Array,
-    worthwhile: jax.Array,
-    max_kl: float,
-) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Halve the step until it improves the surrogate within the trust region, or stay at `start`.
-
-    `try_out` returns the improvement and the KL of a candidate.
-    """
-
-    def candidate(num_tries: jax.Array) -> jax.Array:
-        return start + 0.5**num_tries * step
-
-    def undecided(search: _Attempt) -> jax.Array:
-        return worthwhile & ~search.accepted & (search.num_tries < NUM_HALVINGS)
-
-    def attempt(search: _Attempt) -> _Attempt:
-        improvement, kl = try_out(candidate(search.num_tries))
-        accepted = (improvement >= 0.0) & (kl <= KL_SLACK * max_kl)  # never true of NaN
-        return _Attempt(search.num_tries + 1, accepted, improvement, kl)
-
-    nothing = _Attempt(jnp.int32(0), jnp.bool_(False), jnp.float32(0.0), jnp.float32(0.0))
-    search = jax.lax.while_loop(undecided, attempt, nothing)
-    flat = jnp.where(search.accepted, candidate(search.num_tries - 1), start)
-    return flat, {
-        "learner/kl": jnp.where(search.accepted, search.kl, 0.0),
-        "learner/surrogate_improvement": jnp.where(search.accepted, search.improvement, 0.0),
-        "learner/step_accepted": search.accepted.astype(jnp.float32),
-    }
+    layers: Layers
+    optimiser: optax.OptState

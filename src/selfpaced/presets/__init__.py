@@ -1,1 +1,1 @@
-"""TODO."""
+"""Settings of the papers, one file per problem."""

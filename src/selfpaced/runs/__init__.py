@@ -1,1 +1,1 @@
-"""TODO."""
+"""Carrying an experiment out: processes, checkpoints, the run folder and its files."""

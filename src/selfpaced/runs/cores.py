@@ -1,4 +1,4 @@
-"""Which cores a run works on: one for each process, and not those of the run beside it."""
+"""Assign cores to processes, and avoid those of other runs on this computer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfpaced.runs.storage import cache_folder
 
 
 def usable_cores() -> list[int]:
-    """Cores that this process may use."""
+    """Return the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -20,9 +20,9 @@ def usable_cores() -> list[int]:
 
 @contextmanager
 def free_cores_first(cores: list[int], num: int) -> Iterator[list[int]]:
-    """The same cores; in front up to `num` that no other run of this user has taken.
+    """Yield the same cores, with up to `num` first that no other run of this user has reserved.
 
-    They stay taken until this ends. Where nothing can be written, nobody takes anything.
+    They stay reserved until the context ends. Without a writable cache none is reserved.
     """
     taken: list[int] = []
     cache = cache_folder()
@@ -30,18 +30,18 @@ def free_cores_first(cores: list[int], num: int) -> Iterator[list[int]]:
         for core in cores:
             if cache is None or len(taken) == num:
                 break
-            # homes may be shared by several computers
+            # several computers may share a home directory
             path = cache / f"cores-{socket.gethostname()}" / str(core)
-            with suppress(OSError):  # somebody else has it
+            with suppress(OSError):  # reserved by another run
                 stack.enter_context(locked(path, wait=False))
                 taken.append(core)
         yield taken + [core for core in cores if core not in taken]
 
 
 def share_cores(cores: list[int], num_blocks: int, is_hosted: bool) -> list[list[int]]:
-    """The cores of every block: one each, and with a simulator also those left over.
+    """Return the cores of every block: one each, and with a host simulator also those left over.
 
-    Compiled blocks are fastest on one core; threads that simulate can use more.
+    Compiled blocks are fastest on one core; simulation threads can use more.
     """
     if not is_hosted or num_blocks >= len(cores):
         return [[cores[block % len(cores)]] for block in range(num_blocks)]

@@ -1,4 +1,4 @@
-"""What a run folder says of itself: the content of `experiment.json`."""
+"""The content of `experiment.json`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 
 from selfpaced.errors import require
 from selfpaced.experiment import Experiment, as_tuples
-from selfpaced.problems import find_problem
-from selfpaced.runs.storage import plain
+from selfpaced.runs.storage import Notes, plain
 
 
-def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> dict[str, Any]:
-    """Every setting, which seeds run side by side, with what, and since when."""
-    for what in ("teacher", "learner", "environment"):
-        _require_storable(what, getattr(experiment, what))
+def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> Notes:
+    """Return every setting, the blocks of seeds, versions, and the date."""
+    for role, settings in (
+        *experiment.method.parts.items(),
+        ("environment", experiment.environment),
+    ):
+        _require_storable(role, settings)
     return {
         "experiment": experiment.to_dict(),
         "contexts": _contexts(experiment),
@@ -28,8 +30,8 @@ def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> dict[str,
     }
 
 
-def _require_storable(what: str, settings: Any) -> None:
-    """Those who train read their settings from the file, and have to find what was meant."""
+def _require_storable(role: str, settings: Any) -> None:
+    """Workers reload the settings from JSON, so every value must survive the round trip."""
     for field in dataclasses.fields(settings) if settings is not None else ():
         value = getattr(settings, field.name)
         try:
@@ -38,14 +40,14 @@ def _require_storable(what: str, settings: Any) -> None:
             is_same = False
         require(
             is_same,
-            f"{what} setting {field.name} = {value!r} cannot be kept in a file: settings are "
-            "finite numbers, strings, true, false, None, and tuples of them",
+            f"{role} setting {field.name} must be a finite number, string, boolean, None or a "
+            f"tuple of them to be saved, got {value!r}",
         )
 
 
-def _contexts(experiment: Experiment) -> dict[str, Any]:
-    """For readers that do not know our problems by name."""
-    contexts = find_problem(experiment.problem).contexts
+def _contexts(experiment: Experiment) -> Notes:
+    """For tools that do not have our problems."""
+    contexts = experiment.resolved.contexts
     return {
         "names": contexts.names,
         "lower": contexts.lower,

@@ -1,60 +1,98 @@
-"""What people and other tools read of a run: written from its checkpoints, and read again."""
+"""Export checkpoints as the files that people and other tools read."""
 
 from __future__ import annotations
 
-import csv
-import io
-import zlib
-from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+import errno
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
-from selfpaced.records import Array
-from selfpaced.runs.storage import write_bytes, write_csv
+from selfpaced.runs.checkpoint import Saved, concatenate_seeds, read_saved
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.history import Columns, History, join_seeds
+from selfpaced.runs.locks import export_lock, training_lock
+from selfpaced.runs.replacement import forget_replaced
+from selfpaced.runs.storage import Notes, write_arrays, write_json
+from selfpaced.runs.tables import write_contexts, write_table
 from selfpaced.statistics import mean_and_standard_error
 
 
-def write_history(path: Path, experiment: Experiment, columns: dict[str, Array]) -> None:
-    """Write `metrics.csv`, `evaluations.csv` and `contexts.npz` into this folder."""
-    moments = np.array(experiment.evaluation_iterations)
-    tables = {"metrics": np.arange(1, experiment.iterations + 1), "evaluations": moments}
-    for table, iterations in tables.items():
-        names = [name for name in columns if name.startswith(f"{table}/")]
-        # an unfinished run has fewer rows; no single metric has to be there in all of them
-        happened = np.any([np.isfinite(columns[name]).any(axis=1) for name in names], axis=0)
-        rows = (
-            [iteration, seed, *(columns[name][row, index] for name in names)]
-            for row, iteration in enumerate(iterations)
-            if happened[row]
-            for index, seed in enumerate(experiment.seeds)
+def export(folder: RunFolder, wall_seconds: float, may_finish: bool = True) -> None:
+    """Write the tables, policies and summary of a run from its checkpoints.
+
+    One process at a time, so that no old state covers a newer one. Only the holder of the training
+    lock may finish the run, which deletes the checkpoints.
+    """
+    with export_lock(folder.path):
+        if not folder.is_finished:
+            _write_files(folder, wall_seconds, may_finish)
+
+
+def catch_up(folder: RunFolder) -> None:
+    """Export the progress of a run that is still going on, or was killed."""
+    if folder.is_finished:
+        return
+    folder.description()  # or raise: this is no run folder
+    with ExitStack() as stack:
+        is_alone = True
+        try:
+            stack.enter_context(training_lock(folder.path))
+        except SelfpacedError:  # a process is training there
+            is_alone = False
+        if folder.is_finished:  # since the first look
+            return
+        folder.require_checkpoints()
+        has_older = (folder.path / "summary.json").exists()
+        require(
+            folder.iteration() > 0 or has_older,
+            f"{folder.path} has no saved iteration yet; wait for the first checkpoint, or continue "
+            "with `selfpaced resume` if no process is training there",
         )
-        header = ["iteration", "seed", *(name.removeprefix(f"{table}/") for name in names)]
-        write_csv(path / f"{table}.csv", header, rows)
-    arrays = {
-        name.removeprefix("contexts/"): column
-        for name, column in columns.items()
-        if name.startswith("contexts/")
+        if folder.iteration() > 0:
+            try:
+                export(folder, wall_seconds=0.0, may_finish=is_alone)  # the seconds are unknown
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                    raise
+                # another user's run, or a read-only disk: show what is there
+                require(has_older, f"{folder.path} has no tables yet, and cannot be written to")
+
+
+def _write_files(folder: RunFolder, wall_seconds: float, may_finish: bool) -> None:
+    experiment, blocks, path = folder.experiment(), folder.blocks(), folder.path
+    if (path / "summary.json").exists():  # of an earlier part of this run
+        wall_seconds += folder.summary()["wall_seconds"]
+    saved = [read_saved(folder.checkpoint_path(block)) for block in range(len(blocks))]
+    widths = [len(block) for block in blocks]
+    tables = {
+        name: join_seeds([one.tables[name] for one in saved], widths) for name in History._fields
     }
-    happened = np.any(np.isfinite(arrays["samples"]), axis=(1, 2, 3))
-    arrays = {name: array[happened] for name, array in arrays.items()}
-    arrays |= {"iteration": moments[happened], "seeds": np.array(experiment.seeds)}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    write_bytes(path / "contexts.npz", buffer.getvalue())
+    iterations = min(one.iteration for one in saved)
+    write_table(path / "metrics.csv", experiment.seeds, tables["metrics"])
+    write_table(path / "evaluations.csv", experiment.seeds, tables["evaluations"])
+    write_contexts(path / "contexts.npz", experiment.seeds, tables["contexts"])
+    policies = concatenate_seeds([one.policy for one in saved])
+    write_arrays(path / "policies.safetensors", policies, {"seeds": experiment.seeds})
+    is_finished = may_finish and iterations == experiment.iterations
+    summary = _summarise(experiment, tables["evaluations"], iterations) | {"finished": is_finished}
+    summary |= _describe_timing(experiment, iterations, wall_seconds, saved)
+    write_json(path / "summary.json", summary)
+    if is_finished:
+        shutil.rmtree(folder.checkpoints)
+        forget_replaced(path)
 
 
-def summarise(experiment: Experiment, columns: dict[str, Array], iterations: int) -> dict[str, Any]:
-    """How the policies did at the last evaluation that all seeds have."""
-    returns = columns["evaluations/return"]
-    complete = np.isfinite(returns).all(axis=1)
+def _summarise(experiment: Experiment, evaluations: Columns, iterations: int) -> Notes:
+    """Performance at the last evaluation that all seeds have."""
+    complete = np.isfinite(evaluations["return"]).all(axis=1)
     last = int(np.flatnonzero(complete)[-1])
 
-    def statistics(name: str) -> dict[str, Any]:
-        per_seed = columns[f"evaluations/{name}"][last]
+    def statistics(name: str) -> Notes:
+        per_seed = evaluations[name][last]
         mean, error = mean_and_standard_error(per_seed)
         return {"mean": mean, "standard_error": error, "per_seed": per_seed}
 
@@ -64,56 +102,24 @@ def summarise(experiment: Experiment, columns: dict[str, Array], iterations: int
         "learner": experiment.learner_name,
         "seeds": experiment.seeds,
         "iterations": iterations,
-        "evaluated_at": experiment.evaluation_iterations[last],
+        "evaluated_at": int(evaluations["iteration"][last]),
         "final_return": statistics("return"),
         "final_return_deterministic": statistics("deterministic_return"),
-        "final_success_rate": columns["evaluations/success"][last].mean(),
-        "final_success_rate_deterministic": columns["evaluations/deterministic_success"][
-            last
-        ].mean(),
+        "final_success_rate": evaluations["success"][last].mean(),
+        "final_success_rate_deterministic": evaluations["deterministic_success"][last].mean(),
     }
 
 
-def describe_timing(
-    experiment: Experiment, iterations: int, wall_seconds: float, notes: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Blocks run side by side: seconds are those of the slowest."""
-    slowest = max(notes, key=lambda note: note["training_seconds"])
+def _describe_timing(
+    experiment: Experiment, iterations: int, wall_seconds: float, saved: Sequence[Saved]
+) -> Notes:
+    """Blocks run side by side, so the seconds are those of the slowest."""
+    slowest = max(saved, key=lambda one: one.training_seconds)
     steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
     return {
         "environment_steps": steps,
         "wall_seconds": wall_seconds,  # from the command to this file
-        "training_seconds": slowest["training_seconds"],  # of it in the training loop
-        "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
-        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
+        "training_seconds": slowest.training_seconds,  # of it in the training loop
+        "teacher_seconds": slowest.teacher_seconds,  # of it in the teacher
+        "steps_per_second": steps / max(wall_seconds, slowest.training_seconds),
     }
-
-
-def read_table(path: Path, num_seeds: int) -> dict[str, Array]:
-    """Columns of a table as arrays [rows, S]; `iteration` is [rows]."""
-    try:
-        with open(path, newline="") as file:
-            names = next(csv.reader(file), [])
-        require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
-        table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
-        columns = table.reshape(-1, num_seeds, len(names))
-    except OSError:
-        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
-    except SelfpacedError:
-        raise
-    except ValueError as error:
-        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
-    named = {name: columns[:, :, index] for index, name in enumerate(names)}
-    named["iteration"] = named["iteration"][:, 0].astype(int)
-    return named
-
-
-def read_contexts(path: Path) -> dict[str, Array]:
-    """The arrays of `contexts.npz`."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except FileNotFoundError:
-        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
-    except (ValueError, OSError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-        raise SelfpacedError(f"{path} is damaged ({error}); run again") from None

@@ -1,90 +1,130 @@
-"""The record of a block of seeds: metrics per iteration, evaluations, context distributions."""
+"""The record of a block of seeds: metrics, evaluations and context distributions, as rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from selfpaced.contexts import Gaussian
-from selfpaced.experiment import Experiment
-from selfpaced.problems import find_problem
 from selfpaced.records import Array, Metrics
-from selfpaced.training.evaluation import Evaluation
+from selfpaced.training.simulator import EpisodeBatch
 
 NUM_SAMPLES = 64  # contexts kept per evaluation
 
+Columns = dict[str, Array]  # `iteration` [R], everything else [R, S, ...]
 
-@dataclass
-class History:
-    """Columns of numbers, not-a-number where nothing has happened yet."""
 
-    experiment: Experiment
-    num_seeds: int
-    columns: dict[str, Array] = field(default_factory=dict)
+class Table:
+    """Rows of numbers, each with its iteration; values have a leading axis of seeds."""
 
-    def record_iteration(self, iteration: int, rows: list[Metrics]) -> None:
+    def __init__(self, columns: Columns | None = None) -> None:
+        """Start empty, or with columns that were saved."""
+        self._columns: Columns = columns or {"iteration": np.zeros(0, np.int64)}
+        self._rows: list[tuple[int, dict[str, Array]]] = []  # since the columns were put together
+
+    def append(self, iteration: int, row: dict[str, Array]) -> None:
+        """Add a row of values [S, ...]; a column may appear later than others."""
+        self._rows.append((iteration, row))
+
+    def columns(self) -> Columns:
+        """Return all rows as columns, NaN where a row has no value."""
+        if self._rows:
+            self._columns = concatenate_rows([self._columns, _as_columns(self._rows)])
+            self._rows = []
+        return self._columns
+
+
+class History(NamedTuple):
+    """Three tables that grow during training."""
+
+    metrics: Table
+    evaluations: Table
+    contexts: Table
+
+    @classmethod
+    def empty(cls) -> History:
+        """Return tables without rows."""
+        return cls(Table(), Table(), Table())
+
+    def record_iteration(self, iteration: int, rows: Sequence[Metrics]) -> None:
         """Keep the metrics of every seed after an iteration, counted from 1."""
-        for index, row in enumerate(rows):
-            for name, value in row.items():
-                self._column(f"metrics/{name}", self.experiment.iterations)[
-                    iteration - 1, index
-                ] = value
-
-    def record_contexts(self, iteration: int, contexts: Array) -> None:
-        """Keep mean and standard deviation of the contexts [S, K, C] of an iteration."""
-        for component, name in enumerate(find_problem(self.experiment.problem).contexts.names):
-            for statistic in ("mean", "std"):
-                column = self._column(
-                    f"metrics/context/{name}_{statistic}", self.experiment.iterations
-                )
-                column[iteration - 1] = getattr(contexts[..., component], statistic)(axis=1)
+        names = dict.fromkeys(name for row in rows for name in row)
+        values = {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
+        self.metrics.append(iteration, values)
 
     def record_evaluation(
         self,
         iteration: int,
-        evaluation: Evaluation,
+        batch: EpisodeBatch,
         contexts: Array,
-        distributions: list[Gaussian | None],
+        gaussians: Sequence[Gaussian | None],
     ) -> None:
-        """Keep the outcome on the target, and what the contexts were drawn from at the time."""
-        moments = self.experiment.evaluation_iterations
-        row, num = moments.index(iteration), len(moments)
-        for which, policy in enumerate(("", "deterministic_")):
-            for name, column in (
-                ("return", evaluation.discounted_return),
-                ("success", evaluation.success),
-                ("length", evaluation.length),
-            ):
-                per_seed = column[:, which].mean(axis=1)
-                self._column(f"evaluations/{policy}{name}", num)[row] = per_seed
-            if evaluation.unstable is not None:
-                count = evaluation.unstable[:, which].sum(axis=1)
-                self._column(f"evaluations/{policy}unstable", num)[row] = count
-        size = contexts.shape[-1]
-        samples = contexts[:, :NUM_SAMPLES]
-        self._column("contexts/samples", num, *samples.shape[1:])[row] = samples
-        for index, gaussian in enumerate(distributions):
-            if gaussian is not None:
-                self._column("contexts/mean", num, size)[row, index] = gaussian.mean
-                self._column("contexts/cholesky", num, size, size)[row, index] = gaussian.cholesky
-
-    def _column(self, name: str, num: int, *shape: int) -> Array:
-        if name not in self.columns:
-            self.columns[name] = np.full((num, self.num_seeds, *shape), np.nan)
-        return self.columns[name]
+        """Keep the outcome on the target, and what contexts were drawn from at the time."""
+        row: dict[str, Array] = {}
+        for variant, prefix in enumerate(("", "deterministic_")):
+            row[f"{prefix}return"] = batch.discounted_return[:, variant].mean(axis=1)
+            row[f"{prefix}success"] = batch.success[:, variant].mean(axis=1)
+            row[f"{prefix}length"] = batch.length[:, variant].mean(axis=1)
+            if batch.unstable is not None:
+                row[f"{prefix}unstable"] = batch.unstable[:, variant].sum(axis=1)
+        self.evaluations.append(iteration, row)
+        self.contexts.append(
+            iteration, {"samples": contexts[:, :NUM_SAMPLES], **_stack_gaussians(gaussians)}
+        )
 
 
-def join(histories: list[dict[str, Array]]) -> dict[str, Array]:
-    """The columns of several blocks side by side."""
-    names = dict.fromkeys(name for columns in histories for name in columns)
-    widths = [next(iter(columns.values())).shape[1] for columns in histories]
-    joined = {}
-    for name in names:
-        like = next(columns[name] for columns in histories if name in columns)
-        parts = [
-            columns.get(name, np.full((len(like), width, *like.shape[2:]), np.nan))
-            for columns, width in zip(histories, widths, strict=True)
+def concatenate_rows(parts: Sequence[Columns]) -> Columns:
+    """Return the rows of several tables below each other, NaN where a column is missing."""
+    joined = {"iteration": np.concatenate([part["iteration"] for part in parts])}
+    for name in _names(parts):
+        shape = next(part[name].shape[1:] for part in parts if name in part)
+        columns = [
+            part.get(name, np.full((len(part["iteration"]), *shape), np.nan)) for part in parts
         ]
-        joined[name] = np.concatenate(parts, axis=1)
+        joined[name] = np.concatenate(columns)
     return joined
+
+
+def join_seeds(parts: Sequence[Columns], widths: Sequence[int]) -> Columns:
+    """Return the seeds of several blocks side by side, NaN where a block has no such row."""
+    iterations = np.unique(np.concatenate([part["iteration"] for part in parts]))
+    joined: Columns = {"iteration": iterations}
+    for name in _names(parts):
+        shape = next(part[name].shape[2:] for part in parts if name in part)
+        columns = []
+        for part, width in zip(parts, widths, strict=True):
+            column = np.full((len(iterations), width, *shape), np.nan)
+            if name in part:
+                column[np.searchsorted(iterations, part["iteration"])] = part[name]
+            columns.append(column)
+        joined[name] = np.concatenate(columns, axis=1)
+    return joined
+
+
+def _as_columns(rows: Sequence[tuple[int, dict[str, Array]]]) -> Columns:
+    names = dict.fromkeys(name for _, row in rows for name in row)
+    columns: Columns = {"iteration": np.array([iteration for iteration, _ in rows], np.int64)}
+    for name in names:
+        shape = next(row[name].shape for _, row in rows if name in row)
+        missing = np.full(shape, np.nan)
+        columns[name] = np.stack([np.asarray(row.get(name, missing), float) for _, row in rows])
+    return columns
+
+
+def _stack_gaussians(gaussians: Sequence[Gaussian | None]) -> dict[str, Array]:
+    """Mean and Cholesky factor of every seed, if all seeds have a Gaussian."""
+    known = [gaussian for gaussian in gaussians if gaussian is not None]
+    if len(known) < len(gaussians):
+        return {}
+    return {
+        "mean": np.stack([gaussian.mean for gaussian in known]),
+        "cholesky": np.stack([gaussian.cholesky for gaussian in known]),
+    }
+
+
+def _names(parts: Sequence[Columns]) -> list[str]:
+    return [
+        name for name in dict.fromkeys(n for part in parts for n in part) if name != "iteration"
+    ]

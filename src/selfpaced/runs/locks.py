@@ -1,14 +1,14 @@
-"""Locks between processes; whoever ends, however it ends, lets go of them.
+"""Inter-process file locks, released when the holder exits.
 
-A lock is an empty file. It stands beside what it protects, which can then be deleted meanwhile, and
-it is gone when nobody holds it.
+A lock is an empty file beside what it protects, which can then be deleted meanwhile. The file is
+removed with the lock.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +17,7 @@ from selfpaced.errors import SelfpacedError
 
 @contextmanager
 def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
-    """Hold a lock; without waiting, BlockingIOError says that somebody else has it.
+    """Hold a lock; without waiting, raise BlockingIOError if another process has it.
 
     A process that inherits the open file holds the lock, too.
     """
@@ -29,21 +29,49 @@ def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
         file.close()
 
 
+@contextmanager
+def training_lock(folder: Path) -> Iterator[IO[str]]:
+    """Keep other processes from training in a run folder, replacing the run or finishing it."""
+    with ExitStack() as stack:
+        try:
+            lock = stack.enter_context(locked(_beside(folder, "training"), wait=False))
+        except BlockingIOError:
+            raise SelfpacedError(
+                f"another process is training in {folder}; wait for it, or stop it"
+            ) from None
+        except OSError as error:
+            raise SelfpacedError(
+                f"cannot write to {folder} ({error.strerror}); choose another folder"
+            ) from error
+        yield lock
+
+
+@contextmanager
+def export_lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process exports the run."""
+    with locked(_beside(folder, "writing"), wait=True):
+        yield
+
+
+def _beside(folder: Path, purpose: str) -> Path:
+    return folder.with_name(f".{folder.name}.{purpose}")
+
+
 def _acquire(path: Path, wait: bool) -> IO[str]:
     try:
         import fcntl
     except ImportError:
-        raise SelfpacedError("runs need Linux or macOS; on Windows, use WSL") from None
+        raise SelfpacedError("runs require Linux or macOS; on Windows, use WSL") from None
 
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        file = open(path, "w")  # noqa: SIM115 (whoever asked closes it)
+        file = open(path, "w")  # noqa: SIM115 (closed by the caller)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     return file
-            file.close()  # whoever had it has deleted it: try again with the new one
+            file.close()  # its previous holder has deleted it: try again with the new one
         except BaseException:
             file.close()
             raise

@@ -1,4 +1,4 @@
-"""The processes that train: one per block of seeds, each on cores of its own."""
+"""Worker processes: one per block of seeds, each on cores of its own."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import IO, Any
+from typing import IO
 
 from selfpaced.experiment import Experiment
 from selfpaced.runs.cores import free_cores_first, share_cores, usable_cores
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.storage import cache_folder
+from selfpaced.runs.storage import Notes, cache_folder
 
 _WORKER_SETTINGS = {
-    # threads of BLAS cost more than they give on operations this small
+    # threads of BLAS cost more than they gain on operations this small
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
 }
-# with a simulator in the loop: thousands of short calls, each of them awaited
+# with a host simulator: thousands of short calls, each of them awaited
 _HOSTED_SETTINGS = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
-_SECONDS_TO_LEAVE = 10.0  # of a worker that has told its error
-_NUM_LAST_WORDS = 10  # lines of the log of a worker that died without a message
+_SECONDS_TO_EXIT = 10.0  # for a worker that has reported an error
+_NUM_LOG_LINES = 10  # shown of a worker that died without a message
 
 Worker = subprocess.Popen[str]
 
 
 class Listener:
-    """Who wants to know how a run is going; this one does not care."""
+    """Receives progress events of a run; the default ignores them."""
 
-    def begin(self, experiment: Experiment) -> None:
-        """The workers are starting."""
+    def started(self, experiment: Experiment) -> None:
+        """Handle the start of the workers."""
 
-    def hear(self, block: int, message: dict[str, Any]) -> None:
-        """A worker told something."""
+    def received(self, block: int, message: Notes) -> None:
+        """Handle a message of the worker of a block."""
 
-    def leave(self) -> None:
-        """The workers have been asked to stop after the iteration under way."""
+    def stopping(self) -> None:
+        """Handle the request to all workers to stop after their current iteration."""
 
-    def end(self) -> None:
-        """The workers are gone."""
+    def ended(self) -> None:
+        """Handle the end of all workers."""
 
 
 def worker_settings(is_hosted: bool) -> dict[str, str]:
-    """The environment variables of the processes that train."""
+    """Return the environment variables of worker processes."""
     settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
-    if cache := cache_folder():  # the second run with the same shapes starts in seconds
+    if cache := cache_folder():  # a second run with the same shapes starts in seconds
         settings["JAX_COMPILATION_CACHE_DIR"] = str(cache / "compiled")
     return settings
 
 
 @contextmanager
 def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Iterator[list[Worker]]:
-    """The processes; however this ends, they are asked to save and leave, and waited for."""
+    """Start the workers; at the end, ask them to save and exit, and wait for them."""
     processes: list[Worker] = []
-    is_hosted, num = folder.experiment().is_hosted, len(folder.blocks())
+    is_hosted, num = folder.experiment().resolved.is_hosted, len(folder.blocks())
     cores = usable_cores()
     with ExitStack() as stack:
         order = stack.enter_context(free_cores_first(cores, len(cores) if is_hosted else num))
@@ -76,7 +76,7 @@ def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Ite
                 )
             yield processes
         finally:
-            _see_off(processes, listener)
+            _stop(processes, listener)
 
 
 def _start(
@@ -88,7 +88,7 @@ def _start(
     lock: IO[str],
 ) -> Worker:
     where = ",".join(map(str, cores))
-    # modules are to be found where this process finds them
+    # the worker imports modules from where this process does
     command = [
         sys.executable,
         "-P",
@@ -105,38 +105,38 @@ def _start(
         stderr=log,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={**settings, **os.environ, "PYTHONPATH": paths},  # the user's settings prevail
-        # the folder is not free before the last worker is gone, even if this process is killed
+        env={**settings, **os.environ, "PYTHONPATH": paths},  # the user's settings take precedence
+        # the folder stays locked until the last worker exits, even if this process is killed
         pass_fds=(lock.fileno(),),
     )
 
 
-def _see_off(processes: list[Worker], listener: Listener) -> None:
-    """Let them save their checkpoints; who cannot wait (Ctrl-C again) keeps those of before."""
+def _stop(processes: list[Worker], listener: Listener) -> None:
+    """Let them save their checkpoints; a second Ctrl-C keeps the previous ones instead."""
     try:
         are_working = any(process.poll() is None for process in processes)
         for process in processes:
             process.send_signal(signal.SIGTERM)
             if process.stdout:
-                process.stdout.close()  # output that nobody reads must not hold it up
+                process.stdout.close()  # a full pipe must not block it
         if are_working:
-            tell(listener.leave)
+            notify(listener.stopping)
         for process in processes:
             process.wait()
     finally:
         for process in processes:
-            process.kill()  # does nothing to those that have left
+            process.kill()  # without effect on those that have exited
             process.wait()
 
 
-def tell(news: Callable[[], None]) -> None:
-    """Tell a listener who may be gone: a pipe that Ctrl-C closed must not cost what was learned."""
+def notify(event: Callable[[], None]) -> None:
+    """Call a listener and ignore its errors: a pipe that Ctrl-C closed must not cost results."""
     with suppress(Exception, SystemExit):
-        news()
+        event()
 
 
 def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> list[str]:
-    """Pass on what the workers say until all have left; returns what went wrong."""
+    """Pass on messages until all workers have exited; return error messages."""
     errors: list[str] = []
     with selectors.DefaultSelector() as selector:
         for block, process in enumerate(processes):
@@ -147,24 +147,24 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                 block, process = key.data
                 line = process.stdout.readline()
                 if line:
-                    message = _understand(line)
-                    if message is None:  # somebody else printed it, before the worker began
+                    message = _parse(line)
+                    if message is None:  # printed by other code before the worker started
                         with open(folder.log_path(block), "a") as log:
                             log.write(line)
                         continue
                     if "error" in message:
                         errors.append(message["error"])
                         with suppress(subprocess.TimeoutExpired):
-                            process.wait(_SECONDS_TO_LEAVE)  # nobody has to ask it to
-                    listener.hear(block, message)
+                            process.wait(_SECONDS_TO_EXIT)  # it exits by itself
+                    listener.received(block, message)
                     continue
                 selector.unregister(process.stdout)
                 if process.wait() and not errors:
-                    errors.append(_death(folder, block, process.returncode))
+                    errors.append(_describe_death(folder, block, process.returncode))
     return errors
 
 
-def _understand(line: str) -> dict[str, Any] | None:
+def _parse(line: str) -> Notes | None:
     try:
         message = json.loads(line)
     except ValueError:
@@ -172,7 +172,7 @@ def _understand(line: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def _death(folder: RunFolder, block: int, code: int) -> str:
+def _describe_death(folder: RunFolder, block: int, code: int) -> str:
     cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    words = folder.log_path(block).read_text(errors="replace").splitlines()[-_NUM_LAST_WORDS:]
-    return "\n".join([f"the worker of block {block} died ({cause})", *words])
+    lines = folder.log_path(block).read_text(errors="replace").splitlines()[-_NUM_LOG_LINES:]
+    return "\n".join([f"the worker of block {block} died ({cause})", *lines])

@@ -1,29 +1,85 @@
-"""A run in the place of another: the old one goes only when the new one has come to something."""
+"""Start a run in a folder, or replace one safely.
+
+The old run is kept aside until the new one has saved a checkpoint.
+"""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+from selfpaced.errors import SelfpacedError, require
+from selfpaced.experiment import Experiment
+from selfpaced.runs.description import describe
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.storage import write_json
 
-def set_aside(path: Path) -> None:
-    """Make room for a new run; what was here can come back."""
-    forget_replaced(path)
-    path.rename(_replaced(path))
+
+def create_run(
+    path: Path | str,
+    experiment: Experiment,
+    blocks: list[tuple[int, ...]],
+    overwrite: bool = False,
+) -> RunFolder:
+    """Return a new run folder; an existing run is replaced only with `overwrite`."""
+    folder = RunFolder(Path(path))
+    path = folder.path
+    description = describe(experiment, blocks)  # or raise, before anything moves
+    if not path.exists():
+        withdraw(path)  # a run that was set aside for one that is gone
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        _make_room(folder, overwrite)
+    try:
+        write_json(path / "experiment.json", description)
+    except OSError as error:
+        withdraw(path)
+        raise SelfpacedError(
+            f"cannot write to {path} ({error.strerror}); choose another folder with --out"
+        ) from error
+    return folder
 
 
 def forget_replaced(path: Path) -> None:
-    """The run here has come to something: the one that it replaces can go."""
+    """Delete the run that was set aside: the one here has saved a checkpoint."""
     if _replaced(path).exists():
         shutil.rmtree(_replaced(path))
 
 
 def withdraw(path: Path) -> None:
-    """Delete the run here, which has come to nothing; the one that it was to replace returns."""
+    """Delete the run here, which has saved nothing, and put back the one that was set aside."""
     if path.exists():
         shutil.rmtree(path)
     if _replaced(path).exists():
         _replaced(path).rename(path)
+
+
+def _make_room(folder: RunFolder, overwrite: bool) -> None:
+    """Set the run here aside, from where it comes back if the new run saves nothing."""
+    path = folder.path
+    is_run = (path / "experiment.json").exists()
+    require(
+        is_run or not overwrite,
+        f"{path} is not a run folder, so --overwrite will not delete it; "
+        "choose another folder with --out",
+    )
+    if not overwrite:
+        hint = "" if not is_run or folder.is_finished else "resume it with `selfpaced resume`, "
+        replacing = ", or replace it with --overwrite" if is_run else ""
+        raise SelfpacedError(
+            f"{path} already exists; {hint}choose another folder with --out{replacing}"
+        )
+    if not (path / "summary.json").exists() and not _can_be_resumed(folder):
+        withdraw(path)  # of no value; a run that it was to replace may still be there
+    if path.exists():
+        forget_replaced(path)
+        path.rename(_replaced(path))
+
+
+def _can_be_resumed(folder: RunFolder) -> bool:
+    try:
+        return folder.iteration() > 0
+    except SelfpacedError:  # damaged, but there was something
+        return True
 
 
 def _replaced(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Files that are there completely or not at all, and trees of arrays in them without pickle."""
+"""Atomic files, and trees of arrays in them without pickle."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
@@ -20,9 +19,12 @@ from safetensors.numpy import save
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 
+Notes = dict[str, Any]  # as JSON has them
+T = TypeVar("T")
+
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write beside the file and move into place, so that nobody ever sees half of it."""
+    """Write a file atomically: to a temporary file beside it, then moved into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -38,22 +40,22 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Indented, numbers that JSON does not know become null."""
+    """Write indented JSON; numbers that are not finite become null."""
     write_bytes(path, (json.dumps(plain(content), indent=2) + "\n").encode())
 
 
 def read_json(path: Path) -> Any:
-    """What `write_json` wrote, or a message about what is wrong with the file."""
+    """Read JSON; raise `SelfpacedError` if the file is missing or damaged."""
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise SelfpacedError(f"{path} is missing: is {path.parent} a run folder?") from None
+        raise SelfpacedError(f"{path} is missing; is {path.parent} a run folder?") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise SelfpacedError(f"{path} is damaged ({error}); restore it or run again") from None
 
 
 def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Comma-separated, an empty cell where there is no number."""
+    """Write comma-separated values, with an empty cell for NaN."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -61,23 +63,23 @@ def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) 
     write_bytes(path, text.getvalue().encode())
 
 
-def write_arrays(path: Path, arrays: dict[str, Array], notes: dict[str, Any]) -> None:
-    """Named arrays and a few notes in the safetensors format."""
+def write_arrays(path: Path, arrays: dict[str, Array], notes: Notes) -> None:
+    """Write named arrays and a few notes in the safetensors format."""
     whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     write_bytes(path, save(whole, {"notes": json.dumps(notes)}))
 
 
 def read_arrays(
     path: Path, wanted: Callable[[str], bool] = lambda name: True
-) -> tuple[dict[str, Array], dict[str, Any]]:
-    """What `write_arrays` wrote, only arrays of wanted names, or what is wrong with the file."""
+) -> tuple[dict[str, Array], Notes]:
+    """Read arrays whose names are wanted, and the notes; raise `SelfpacedError` if damaged."""
     with _opened(path) as file:
         names = [name for name in list(file.keys()) if wanted(name)]
         return {name: file.get_tensor(name) for name in names}, _notes(file)
 
 
-def read_notes(path: Path) -> dict[str, Any]:
-    """The notes alone."""
+def read_notes(path: Path) -> Notes:
+    """Read only the notes of a file of arrays."""
     with _opened(path) as file:
         return _notes(file)
 
@@ -88,49 +90,55 @@ def _opened(path: Path) -> Iterator[Any]:
         with safe_open(path, "numpy") as file:
             yield file
     except FileNotFoundError:
-        raise SelfpacedError(f"{path} is missing: has the run been finished?") from None
+        raise SelfpacedError(f"{path} is missing; is the run finished?") from None
     except (SafetensorError, json.JSONDecodeError) as error:
         raise SelfpacedError(f"{path} is damaged ({error}); delete it and run again") from None
 
 
-def _notes(file: Any) -> dict[str, Any]:
-    return json.loads((file.metadata() or {}).get("notes", "{}"))
+def _notes(file: Any) -> Notes:
+    notes: Notes = json.loads((file.metadata() or {}).get("notes", "{}"))
+    return notes
 
 
 def name_leaves(prefix: str, tree: Any) -> dict[str, Array]:
-    """A tree of arrays as named arrays, the names tell the place in the tree."""
+    """Return a tree of arrays as named arrays; a name is the path of a leaf in the tree."""
+    import jax  # only where trees are, so that other files are written without it
+
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {_name(prefix, place): np.asarray(leaf) for place, leaf in leaves}
 
 
 def restore_leaves(
-    prefix: str, template: Any, arrays: dict[str, Array], same_shape: bool = True
-) -> Any:
-    """The tree that `name_leaves` took apart; the template gives structure, types and shapes."""
+    prefix: str, template: T, arrays: dict[str, Array], same_shape: bool = True
+) -> T:
+    """Return the tree that `name_leaves` took apart, like the template in structure and types."""
+
+    import jax
 
     def restore(place: Any, leaf: Any) -> Array:
         name, wanted = _name(prefix, place), np.asarray(leaf)
-        require(
-            name in arrays, f"the array {name!r} is missing: was this written by other settings?"
-        )
+        require(name in arrays, f"array {name!r} is missing; was this written with other settings?")
         array = arrays[name]
         fits = array.dtype == wanted.dtype and (not same_shape or array.shape == wanted.shape)
         require(
             fits,
-            f"the array {name!r} should be {wanted.dtype}{list(wanted.shape)}, found "
-            f"{array.dtype}{list(array.shape)}: was this written by other settings?",
+            f"array {name!r} must be {wanted.dtype}{list(wanted.shape)}, got "
+            f"{array.dtype}{list(array.shape)}; was this written with other settings?",
         )
         return array
 
-    return jax.tree_util.tree_map_with_path(restore, template)
+    restored: T = jax.tree_util.tree_map_with_path(restore, template)
+    return restored
 
 
 def _name(prefix: str, place: Any) -> str:
+    import jax
+
     return f"{prefix}/" + jax.tree_util.keystr(place, simple=True, separator="/")
 
 
 def plain(content: Any) -> Any:
-    """As JSON knows it: lists, and null for numbers that are not finite."""
+    """Return content as JSON has it: lists, and null for numbers that are not finite."""
     convert: Callable[[Any], Any] = plain
     if isinstance(content, dict):
         return {key: convert(value) for key, value in content.items()}
@@ -144,7 +152,7 @@ def plain(content: Any) -> Any:
 
 
 def cache_folder() -> Path | None:
-    """Where files may be that can be made again; some users of containers have no home."""
+    """Return the folder for files that can be made again; None without a home directory."""
     with suppress(RuntimeError):
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfpaced"
     return None

@@ -1,4 +1,4 @@
-"""Running an experiment: one process per core, each with a block of the seeds."""
+"""Run and resume experiments: one process per core, each with a block of the seeds."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from typing import IO
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.runs.cores import usable_cores
+from selfpaced.runs.export import export
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.processes import Listener, listen, started_workers, tell
-from selfpaced.runs.replacement import forget_replaced, withdraw
+from selfpaced.runs.locks import training_lock
+from selfpaced.runs.processes import Listener, listen, notify, started_workers
+from selfpaced.runs.replacement import create_run, forget_replaced, withdraw
 
 
 class InterruptedRunError(Exception):
-    """The user asked to stop; everything up to now is saved."""
+    """The user interrupted a run; everything up to then is saved."""
 
     def __init__(self, folder: Path, iteration: int, iterations: int) -> None:
         if iteration == iterations:
             text = f"stopped after the last of {iterations} iterations: {folder} is finished"
         elif iteration:
             kept = f"stopped after {iteration} of {iterations} iterations, which are kept"
-            text = f"{kept}; go on with `selfpaced resume {folder}`"
+            text = f"{kept}; continue with `selfpaced resume {folder}`"
         else:
             text = "stopped before the first iteration was saved"
         super().__init__(text)
@@ -40,22 +42,56 @@ def run(
     overwrite: bool = False,
     listener: Listener | None = None,
 ) -> RunFolder:
-    """Run an experiment into a new folder; every worker is pinned to a core of its own."""
+    """Run an experiment into a new folder, with every worker pinned to a core of its own.
+
+    Args:
+        experiment: what to run.
+        out: the run folder.
+        workers: number of processes; None starts one per core.
+        overwrite: replace an existing run folder.
+        listener: receives progress events.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        SelfpacedError: the folder cannot be used, or training failed.
+        InterruptedRunError: Ctrl-C or SIGTERM; `resume` continues.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from selfpaced import neurips2020, run
+        >>> experiment = replace(neurips2020("point-mass-2d"), seeds=(1,), iterations=1)
+        >>> run(experiment, "runs/doctest").summary()["iterations"]  # doctest: +SKIP
+        1
+    """
     num = len(usable_cores()) if workers is None else workers
     require(num > 0, f"workers must be positive, got {workers}")
     blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
     folder = RunFolder(Path(out))
-    with folder.occupied() as lock:
-        RunFolder.create(folder.path, experiment, blocks, overwrite)
+    with training_lock(folder.path) as lock:
+        create_run(folder.path, experiment, blocks, overwrite)
         _train_in(folder, experiment, lock, listener or Listener(), is_new=True)
     return folder
 
 
 def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
-    """Go on with a run that was stopped or killed, exactly as if it had not been."""
+    """Continue a run that was stopped or killed, bit-identically.
+
+    Args:
+        path: the run folder.
+        listener: receives progress events.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        SelfpacedError: the folder has nothing to resume, or training failed.
+        InterruptedRunError: Ctrl-C or SIGTERM.
+    """
     folder = RunFolder(Path(path))
     experiment = folder.experiment()
-    with folder.occupied() as lock:
+    with training_lock(folder.path) as lock:
         require(not folder.is_finished, f"{path} is finished; nothing to resume")
         folder.require_checkpoints()
         _train_in(folder, experiment, lock, listener or Listener(), is_new=False)
@@ -71,32 +107,32 @@ def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
 def _train_in(
     folder: RunFolder, experiment: Experiment, lock: IO[str], listener: Listener, is_new: bool
 ) -> None:
-    """Whatever happens, what the workers have saved is written out for people to read."""
+    """Train, and export what the workers have saved, however training ends."""
     began = time.monotonic()
     errors: list[str] = []
     was_interrupted = False
     with _termination_interrupts():
         try:
-            listener.begin(experiment)
+            listener.started(experiment)
             with started_workers(folder, lock, listener) as processes:
                 errors = listen(folder, processes, listener)
         except KeyboardInterrupt:
             was_interrupted = True
         finally:
-            tell(listener.end)
-            iteration = _write_out(folder, time.monotonic() - began, is_new)
+            notify(listener.ended)
+            iteration = _export_saved(folder, time.monotonic() - began, is_new)
     if was_interrupted:
         raise InterruptedRunError(folder.path, iteration, experiment.iterations)
     if errors:
-        kept = f"\n{iteration} iterations are kept: go on with `selfpaced resume {folder.path}`"
+        kept = f"\n{iteration} iterations are kept: continue with `selfpaced resume {folder.path}`"
         raise SelfpacedError(errors[0] + (kept if iteration else ""))
 
 
-def _write_out(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
-    """Tables of what was saved, or no trace of a run that saved nothing; returns how far it is."""
+def _export_saved(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
+    """Export what was saved, or remove a run that saved nothing; return its iteration."""
     saved = folder.saved_iterations()
     if min(saved):
-        folder.export(wall_seconds)
+        export(folder, wall_seconds)
         forget_replaced(folder.path)
     elif is_new and not any(saved) and not folder.is_finished:
         withdraw(folder.path)
@@ -105,12 +141,12 @@ def _write_out(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
 
 @contextmanager
 def _termination_interrupts() -> Iterator[None]:
-    """Being told to leave, as clusters do, is like Ctrl-C: what there is gets written out."""
+    """Treat SIGTERM (sent by cluster schedulers) like Ctrl-C: save, then exit."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
+    if threading.current_thread() is not threading.main_thread():  # only it gets signals
         yield
         return
     before = signal.signal(signal.SIGTERM, interrupt)

@@ -1,7 +1,7 @@
-"""The process that trains one block of seeds on its cores: `python -m selfpaced.runs.worker`.
+"""The process that trains one block of seeds: `python -m selfpaced.runs.worker`.
 
-It reads the experiment from the run folder, tells its parent how it goes in lines of JSON, and
-keeps a checkpoint from which it continues exactly where it stopped.
+It reads the experiment from the run folder, reports to its parent process in lines of JSON, and
+keeps a checkpoint from which it continues bit-identically.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import signal
 import sys
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import Experiment
-from selfpaced.records import Array, Metrics
+from selfpaced.records import Metrics
 from selfpaced.runs.checkpoint import Checkpoint
 from selfpaced.runs.folder import RunFolder
-from selfpaced.training.loop import Training, TrainingState
+from selfpaced.runs.stopwatch import Stopwatch, TimedTeachers
+from selfpaced.runs.storage import Notes
+from selfpaced.training.loop import AnyLoop
 
 SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -36,172 +36,171 @@ def main() -> None:
         os.sched_setaffinity(0, set(map(int, sys.argv[3].split(","))))
     parent = Parent()
     try:
-        Block(folder, block, parent).run()
+        BlockRun(folder, block, parent).run()
     except SelfpacedError as error:
-        parent.tell({"error": str(error)})
+        parent.send({"error": str(error)})
         sys.exit(1)
     except Exception as error:
         traceback.print_exc()
         text = f"unexpected {type(error).__name__}: {error}\n\n{traceback.format_exc()}"
-        parent.tell({"error": text})
+        parent.send({"error": text})
         sys.exit(1)
 
 
 def seconds_between_checkpoints() -> float:
-    """What the user has set, or 20."""
+    """Return the value of the user's environment variable, or 20."""
     given = os.environ.get("SELFPACED_CHECKPOINT_SECONDS", "20")
     try:
         return float(given)
     except ValueError:
         raise SelfpacedError(
-            f"SELFPACED_CHECKPOINT_SECONDS wants a number of seconds, got {given!r}"
+            f"SELFPACED_CHECKPOINT_SECONDS must be a number of seconds, got {given!r}"
         ) from None
 
 
 class Parent:
-    """The process that started this one: listens to lines of JSON, and may ask to stop."""
+    """The channel to the parent process: lines of JSON out, a request to stop in."""
 
     def __init__(self) -> None:
-        self.wants_stop = False
-        # what anybody's code prints goes to the log: here it would be taken for messages
+        """Use standard output for messages only; everything else printed goes to the log."""
+        self.stop_requested = False
         self._messages = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
-        signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+        signal.signal(signal.SIGTERM, self._request_stop)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send a message; a parent that is gone is a reason to save and leave."""
+    def send(self, message: Notes) -> None:
+        """Send a message; if the parent is gone, stop after saving."""
         try:
             self._messages.write(json.dumps(message) + "\n")
             self._messages.flush()
         except BrokenPipeError:
-            self.wants_stop = True
-            self._messages = open(os.devnull, "w")  # noqa: SIM115 (for the rest of this life)
+            self.stop_requested = True
+            self._messages = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
 
-    def _stop(self, *_: Any) -> None:
-        self.wants_stop = True
+    def _request_stop(self, *_: object) -> None:
+        self.stop_requested = True
 
 
-class Block:
-    """Some seeds of an experiment, from wherever their checkpoint is to the last iteration."""
+class BlockRun:
+    """Trains some seeds of an experiment, from their checkpoint to the last iteration."""
 
     def __init__(self, folder: RunFolder, block: int, parent: Parent) -> None:
+        """Read the experiment and the seeds of this block."""
         self.parent = parent
-        self.experiment: Experiment = folder.experiment()
+        self.experiment = folder.experiment()
         self.seeds = folder.blocks()[block]
         self.path = folder.checkpoint_path(block)
-        self.training: Training = self.experiment.training(self.seeds)
-        self.evaluated: dict[str, float] = {}
+        self.stopwatch = Stopwatch()
+        self.evaluated: Metrics = {}
         self.has_warned = False
 
     def run(self) -> None:
-        """Train, and keep checkpoints on the way."""
-        checkpoint = Checkpoint.begin(self.training, self.experiment)
+        """Train, and save checkpoints on the way."""
+        timed = partial(TimedTeachers, stopwatch=self.stopwatch)
+        with self.experiment.training(self.seeds, timed) as training:
+            self._run(training)
+
+    def _run(self, training: AnyLoop) -> None:
+        checkpoint = Checkpoint.start(training, self.experiment)
         if self.path.exists():
             checkpoint = checkpoint.restore(self.path)
-        where = {"iteration": checkpoint.iteration, "num_seeds": len(self.seeds)}
-        self.parent.tell(where)
+        self.stopwatch.seconds = checkpoint.teacher_seconds
+        self._report_iteration(checkpoint.iteration)
         saved = reported = time.monotonic()
         if checkpoint.iteration == 0:
-            self._evaluate(checkpoint)
+            self._evaluate(training, checkpoint)
         patience = seconds_between_checkpoints()
-        while checkpoint.iteration < self.experiment.iterations and not self.parent.wants_stop:
-            contexts, rows = self._iterate(checkpoint)
+        while checkpoint.iteration < self.experiment.iterations and not self.parent.stop_requested:
+            rows = self._iterate(training, checkpoint)
             now = time.monotonic()
             if now - saved > patience:
                 checkpoint.save(self.path)
-                saved = time.monotonic()  # a slow disk is not asked again at once
+                saved = time.monotonic()  # so that a slow disk is not used again at once
             if now - reported > SECONDS_BETWEEN_REPORTS or checkpoint.iteration == 1:
-                self._report(checkpoint.iteration, contexts, rows)
+                self._report(checkpoint.iteration, rows)
                 reported = now
         checkpoint.save(self.path)
-        self.parent.tell({"iteration": checkpoint.iteration, "num_seeds": len(self.seeds)})
+        self._report_iteration(checkpoint.iteration)
 
-    def _iterate(self, checkpoint: Checkpoint) -> tuple[Array, list[Metrics]]:
-        """One iteration with the clock running, then perhaps an evaluation."""
-        training, iteration = self.training, checkpoint.iteration
-        self._advise(checkpoint.state, iteration)
-        began = time.perf_counter()
-        contexts = training.sample_contexts(checkpoint.state, iteration)
-        sampled = time.perf_counter()
-        state, lesson = training.learn(checkpoint.state, contexts, iteration)
-        learned = time.perf_counter()
-        checkpoint.state, rows = training.teach(state, lesson, iteration)
-        taught = time.perf_counter()
+    def _iterate(self, training: AnyLoop, checkpoint: Checkpoint) -> list[Metrics]:
+        """Run one iteration with the clock running, and an evaluation if one is due."""
+        self._advise(training, checkpoint)
+        start = time.perf_counter()
+        checkpoint.state, rows = training.iterate(checkpoint.state, checkpoint.iteration)
         checkpoint.iteration += 1
-        checkpoint.history.record_contexts(checkpoint.iteration, contexts)
         if checkpoint.iteration in self.experiment.evaluation_iterations:
-            self._evaluate(checkpoint)
-        checkpoint.teacher_seconds += (sampled - began) + (taught - learned)
-        checkpoint.training_seconds += time.perf_counter() - began
+            self._evaluate(training, checkpoint)
+        checkpoint.teacher_seconds = self.stopwatch.seconds
+        checkpoint.training_seconds += time.perf_counter() - start
         timing = {
             "time/training_seconds": checkpoint.training_seconds,
             "time/teacher_seconds": checkpoint.teacher_seconds,
         }
         checkpoint.history.record_iteration(checkpoint.iteration, [row | timing for row in rows])
-        self._warn_of_instability(
-            checkpoint.iteration, [row.get("train/unstable", 0) for row in rows]
+        counts = [row.get("train/unstable", 0) for row in rows]
+        self._warn_of_instability(checkpoint.iteration, counts)
+        return rows
+
+    def _evaluate(self, training: AnyLoop, checkpoint: Checkpoint) -> None:
+        """Evaluate on the target, and record the contexts that the next iteration trains on."""
+        state, iteration = checkpoint.state, checkpoint.iteration
+        contexts = training.sample_contexts(state, iteration)
+        batch = training.target_episodes(
+            state.learner, iteration, self.experiment.evaluation_episodes
         )
-        return contexts, rows
+        for seed, returns in zip(self.seeds, batch.discounted_return, strict=True):
+            require(
+                bool(np.isfinite(returns).all()),
+                f"seed {seed}, evaluation after iteration {iteration}: returns on the target must "
+                "be finite; check the environment's rewards",
+            )
+        if batch.unstable is not None:
+            self._warn_of_instability(iteration, batch.unstable.sum(axis=(1, 2)))
+        gaussians = training.gaussians(state)
+        checkpoint.history.record_evaluation(iteration, batch, contexts, gaussians)
+        self.evaluated = {
+            "target_return": float(batch.discounted_return[:, 0].mean()),
+            "target_success": float(batch.success[:, 0].mean()),
+        }
+
+    def _advise(self, training: AnyLoop, checkpoint: Checkpoint) -> None:
+        """Pass on advice at the start and after each quarter of the iterations."""
+        iterations, iteration = self.experiment.iterations, checkpoint.iteration
+        if iteration not in {iterations * quarter // 4 for quarter in range(4)}:
+            return
+        advice = training.advice(checkpoint.state, iterations - iteration)
+        for text, num in advice.items():
+            self.parent.send({"advice": text, "iteration": iteration, "num_seeds": num})
 
     def _warn_of_instability(self, iteration: int, per_seed: Iterable[float]) -> None:
-        """Say it once; how often it happens is in the tables."""
+        """Warn once; the tables count every case."""
         num = sum(1 for count in per_seed if count > 0)
         if num and not self.has_warned:
             self.has_warned = True
             text = (
-                "a simulation became unstable: its episode was ended (see train/unstable in "
+                "a simulation became unstable and its episode was ended (see train/unstable in "
                 "metrics.csv, unstable in evaluations.csv)"
             )
-            self.parent.tell({"advice": text, "iteration": iteration, "num_seeds": num})
+            self.parent.send({"advice": text, "iteration": iteration, "num_seeds": num})
 
-    def _evaluate(self, checkpoint: Checkpoint) -> None:
-        """Try the policy on the target, and keep what the next iteration will train on."""
-        state, num = checkpoint.state, self.experiment.evaluation_episodes
-        contexts = self.training.sample_contexts(state, checkpoint.iteration)
-        evaluation = self.training.evaluate(state, checkpoint.iteration, num)
-        for seed, returns in zip(self.seeds, evaluation.discounted_return, strict=True):
-            require(
-                bool(np.isfinite(returns).all()),
-                f"seed {seed}, evaluation after iteration {checkpoint.iteration}: a return on the "
-                "target is not finite; check the environment's rewards",
-            )
-        if evaluation.unstable is not None:
-            self._warn_of_instability(checkpoint.iteration, evaluation.unstable.sum(axis=(1, 2)))
-        gaussians = [self.training.teacher.distribution(teacher) for teacher in state.teachers]
-        checkpoint.history.record_evaluation(checkpoint.iteration, evaluation, contexts, gaussians)
-        self.evaluated = {
-            "target_return": float(evaluation.discounted_return[:, 0].mean()),
-            "target_success": float(evaluation.success[:, 0].mean()),
-        }
+    def _report_iteration(self, iteration: int) -> None:
+        self.parent.send({"iteration": iteration, "num_seeds": len(self.seeds)})
 
-    def _advise(self, state: TrainingState, iteration: int) -> None:
-        """Ask the teachers at the quarters of the way whether all is well."""
-        quarters = {self.experiment.iterations * quarter // 4 for quarter in range(4)}
-        if iteration not in quarters:
-            return
-        remaining = self.experiment.iterations - iteration
-        advice = Counter(
-            text
-            for teacher in state.teachers
-            for text in self.training.teacher.advice(teacher, remaining)
-        )
-        for text, num in advice.items():
-            self.parent.tell({"advice": text, "iteration": iteration, "num_seeds": num})
-
-    def _report(self, iteration: int, contexts: Array, rows: list[Metrics]) -> None:
+    def _report(self, iteration: int, rows: Sequence[Metrics]) -> None:
         def mean(name: str) -> float | None:
             values = [row[name] for row in rows if np.isfinite(row.get(name, np.nan))]
             return float(np.mean(values)) if values else None
 
-        self.parent.tell(
+        names = self.experiment.resolved.contexts.names
+        self.parent.send(
             {
                 "iteration": iteration,
                 "num_seeds": len(rows),
                 "train_return": mean("train/return"),
                 "kl_to_target": mean("teacher/kl_to_target"),
-                "context_mean": contexts.mean(axis=(0, 1)).tolist(),
-                "context_std": contexts.std(axis=1).mean(axis=0).tolist(),
+                "context_mean": [mean(f"context/{name}_mean") for name in names],
+                "context_std": [mean(f"context/{name}_std") for name in names],
                 **self.evaluated,
             }
         )

@@ -1,10 +1,9 @@
-"""The policy of SPRL: it chooses the weights of a network once per episode (Klink et al., 2019).
+"""The policy of SPRL: it draws the weights of a network once per episode (Klink et al., 2019).
 
 The weights θ of a deterministic network are drawn from a Gaussian whose mean is linear in the
-context, p(θ | c) = N(Θᵀ (1, c), L Lᵀ); the network itself sees the state without the context.
-It is improved by the teacher `SPRL`, together with the contexts.
+context, p(θ | c) = N(Θᵀ (1, c), L Lᵀ); the network itself gets the state without the context.
 
-The paper does not say whether the network has biases. Without them, and with tanh, it is an odd
+The paper does not specify whether the network has biases. Without them, and with tanh, it is an odd
 function: a point mass that leaves its start (0, 3) can then never rest at its goal (0, -3).
 """
 
@@ -12,39 +11,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from selfpaced.environments.base import Spec
-from selfpaced.records import Array
+from selfpaced.records import Array, Spec
 from selfpaced.validation import require_layers
+
+A = TypeVar("A", Array, jax.Array)
 
 
 class EpisodicState(NamedTuple):
     """A Gaussian over network weights for every context; on the host in float64."""
 
-    coefficients: Any  # [1 + C, D]  Θ
-    cholesky: Any  # [D, D]  L
-    value: Any  # [P]  coefficients of the value: one, the context, its products
+    coefficients: Array  # [1 + C, D]  Θ
+    cholesky: Array  # [D, D]  L
+    value: Array  # [P]  coefficients of the value: one, the context, its products
 
 
 @dataclass(frozen=True)
 class FixedNetwork:
-    """A tanh network whose weights are given for a whole episode."""
+    """A tanh network whose weights are fixed for a whole episode."""
 
     hidden: tuple[int, ...]
     biases: bool
     num_inputs: int  # the state without the context, which comes last in an observation
 
-    def act(self, noise: jax.Array, parameters: jax.Array, observation: jax.Array) -> jax.Array:
-        """The deterministic action; the noise only tells the number of its components."""
+    def policy(self, noise: jax.Array, state: jax.Array, observation: jax.Array) -> jax.Array:
+        """Return the action of the weights `state`; only the length of the noise matters."""
         inputs = observation[: self.num_inputs]
-        return _network(self.hidden, self.biases, len(noise), parameters, inputs)
+        return _network(self.hidden, self.biases, len(noise), state, inputs)
 
 
+@final
 @dataclass(frozen=True)
 class EpisodicPolicy:
     """Explores in the space of network weights instead of actions."""
@@ -52,18 +53,18 @@ class EpisodicPolicy:
     hidden: tuple[int, ...] = (21,)
     """units of each tanh layer"""
     biases: bool = True
-    """whether layers have biases; without them opposite states have opposite actions"""
+    """whether layers have biases; without them opposite states get opposite actions"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
 
     def num_parameters(self, spec: Spec, context_size: int) -> int:
-        """How many weights the network has."""
+        """Return the number of weights of the network."""
         sizes = (spec.observation_size - context_size, *self.hidden, spec.action_size)
         return sum(_sizes(sizes, self.biases))
 
     def begin(self, spec: Spec, context_size: int) -> EpisodicState:
-        """Standard normal weights in every context."""
+        """Return standard normal weights in every context."""
         num = self.num_parameters(spec, context_size)
         num_products = context_size * (context_size + 1) // 2
         return EpisodicState(
@@ -73,28 +74,29 @@ class EpisodicPolicy:
         )
 
     def network(self, spec: Spec, context_size: int) -> FixedNetwork:
-        """What acts once the weights are chosen."""
+        """Return the network that acts once the weights are drawn."""
         return FixedNetwork(self.hidden, self.biases, spec.observation_size - context_size)
 
-    def act(self, noise: jax.Array, state: EpisodicState, observation: jax.Array) -> jax.Array:
-        """The action of the mean weights for the context that is seen; the noise is ignored."""
+    def policy(self, noise: jax.Array, state: EpisodicState, observation: jax.Array) -> jax.Array:
+        """Return the action of the mean weights for the visible context; ignore the noise."""
         num_inputs = len(observation) - (len(state.coefficients) - 1)
         inputs, context = observation[:num_inputs], observation[num_inputs:]
-        parameters = state.coefficients[0] + context @ state.coefficients[1:]
+        coefficients = jnp.asarray(state.coefficients)
+        parameters = coefficients[0] + context @ coefficients[1:]
         return _network(self.hidden, self.biases, len(noise), parameters, inputs)
 
-    def value(self, state: EpisodicState, observation: Any) -> Any:
-        """Regression of the remembered returns on the context; NumPy or JAX."""
+    def value(self, state: EpisodicState, observation: Array) -> Array:
+        """Return the regression of the remembered returns on the context."""
         return context_value(state.value, observation[..., 1 - len(state.coefficients) :])
 
 
 def policy_features(contexts: Array) -> Array:
-    """One and the components of the context [N, 1 + C]."""
+    """Return one and the components of each context, [N, 1 + C]."""
     return np.column_stack([np.ones(len(contexts)), contexts])
 
 
-def context_value(coefficients: Any, contexts: Any) -> Any:
-    """A quadratic function of contexts [..., C], NumPy or JAX."""
+def context_value(coefficients: A, contexts: A) -> A:
+    """Return a quadratic function of contexts [..., C], in NumPy or JAX."""
     size = contexts.shape[-1]
     first, second = np.triu_indices(size)
     products = contexts[..., first] * contexts[..., second]
@@ -120,5 +122,5 @@ def _network(
 
 
 def _sizes(sizes: tuple[int, ...], biases: bool) -> list[int]:
-    """How many parameters each layer has."""
+    """Number of parameters of each layer."""
     return [(fan_in + biases) * fan_out for fan_in, fan_out in pairwise(sizes)]

@@ -1,14 +1,14 @@
 """SPRL, self-paced contextual reinforcement learning (Klink et al., CoRL 2019), as in the paper.
 
 The episodic counterpart of SPDL: one dual reweights the remembered episodes for policy and contexts
-together, and both are fitted to them. It therefore improves an `EpisodicPolicy`, and only that.
+together, and both are fitted to them. It improves an `EpisodicPolicy`.
 
 Deviations from the paper's text; D1 to D3 are those of the published SPRL:
 D1  alpha is zero for the first K_alpha + 1 updates,
 D2  alpha takes the mean return of all remembered episodes and its magnitude, and a KL to the target
     that is estimated from their contexts,
 D3  alpha is never larger than 1e10,
-D4  an update whose dual cannot be solved is left out (the published code stops),
+D4  an update whose dual cannot be solved is skipped (the published code stops),
 D5  training maximises the plain sum of rewards, as episodic methods do, though evaluations discount
     it (the paper does not say which). `discount` chooses: with the problem's own, most policies
     pass the gate of the point mass and stop beside the goal.
@@ -17,13 +17,13 @@ D5  training maximises the plain sum of rewards, as episodic methods do, though 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.errors import require
-from selfpaced.records import Array, Metrics, Scalar
+from selfpaced.records import Array, Metrics
 from selfpaced.sprl.dual import (
     EpisodicDual,
     EpisodicWeights,
@@ -38,45 +38,42 @@ MAX_REJECTIONS = 100
 
 
 class SPRLState(NamedTuple):
-    """The context distribution, where it has to go, and the episodes that are remembered."""
+    """The context distribution and the remembered episodes."""
 
     mean: Array
     cholesky: Array
-    target_mean: Array
-    target_cholesky: Array
-    lower: Array
-    upper: Array
     contexts: Array  # [N, C]  of the remembered episodes, oldest first
     parameters: Array  # [N, D]  network weights
     returns: Array  # [N]
-    num_batches: Scalar  # seen so far
-    num_updates: Scalar
-    num_failed: Scalar  # D4
-    num_steps: Scalar  # environment steps so far
+    num_batches: Array  # seen so far
+    num_updates: Array
+    num_failed: Array  # D4
+    num_steps: Array  # environment steps so far
 
 
+@final
 @dataclass(frozen=True)
-class SPRL:
+class EpisodicUpdate:
     """Reweights remembered episodes within a KL bound, fits policy and contexts within another."""
 
     zeta: float = 2.0
-    """how strongly the target pulls, relative to the mean return"""
+    """strength of the pull to the target, relative to the mean return"""
     alpha_offset: int = 40
-    """K_alpha: the target does not pull before this many updates"""
+    """K_alpha: updates before the target pulls"""
     num_rollouts: int = 25
     """episodes per update"""
     num_remembered: int = 10
-    """how many updates an episode is remembered for"""
+    """number of updates for which an episode is remembered"""
     max_weight_kl: float = 0.5
-    """epsilon: how far the weights of episodes may be from equal ones, as a KL"""
+    """epsilon: largest KL of the episode weights from uniform ones"""
     max_fit_kl: float = 0.2
-    """epsilon of the fit: how far policy and contexts may move together, as a KL"""
+    """epsilon of the fit: largest KL by which policy and contexts may move together"""
     std_lower_bound: tuple[float, ...] | None = None
-    """smallest standard deviation of each component while the target is far"""
+    """smallest standard deviation of each context component while the target is far"""
     kl_threshold: float = 8000.0
-    """the target is far while the KL to it is above this"""
+    """KL to the target above which std_lower_bound applies"""
     discount: float | None = 1.0
-    """of the return that training maximises; None: that of the problem"""
+    """discount of the return that training maximises; None takes the problem's"""
 
     def __post_init__(self) -> None:
         require_positive(self, "num_rollouts", "num_remembered", "max_weight_kl", "max_fit_kl")
@@ -87,47 +84,43 @@ class SPRL:
         )
         require_std_bound(self.std_lower_bound)
 
-    def init(
-        self, rng: np.random.Generator, contexts: ContextSpace, num_parameters: int
-    ) -> SPRLState:
+    def init(self, contexts: ContextSpace, num_parameters: int) -> SPRLState:
         """Start from the initial distribution, nothing remembered."""
         require_std_bound(self.std_lower_bound, contexts.names)
         num = self.num_rollouts * self.num_remembered
         return SPRLState(
             mean=contexts.initial.mean,
             cholesky=contexts.initial.cholesky,
-            target_mean=contexts.target.mean,
-            target_cholesky=contexts.target.cholesky,
-            lower=np.array(contexts.lower),
-            upper=np.array(contexts.upper),
             contexts=np.zeros((num, contexts.size)),
             parameters=np.zeros((num, num_parameters)),
             returns=np.zeros(num),
-            num_batches=np.int64(0),
-            num_updates=np.int64(0),
-            num_failed=np.int64(0),
-            num_steps=np.int64(0),
+            num_batches=np.array(0),
+            num_updates=np.array(0),
+            num_failed=np.array(0),
+            num_steps=np.array(0),
         )
 
-    def distribution(self, state: SPRLState) -> Gaussian:
-        """The distribution that contexts are drawn from."""
+    def gaussian(self, state: SPRLState) -> Gaussian:
+        """Return the distribution that contexts are drawn from."""
         return Gaussian(state.mean, state.cholesky)
 
-    def sample(self, rng: np.random.Generator, state: SPRLState, num: int) -> Array:
-        """Draw from the current distribution, again if outside the box, clipped at last."""
-        distribution = self.distribution(state)
-        contexts = distribution.sample(rng, num)
+    def sample(
+        self, rng: np.random.Generator, contexts: ContextSpace, state: SPRLState, num: int
+    ) -> Array:
+        """Draw from the current distribution, redraw outside the box, clip as a last resort."""
+        distribution, (lower, upper) = self.gaussian(state), contexts.box
+        drawn = distribution.sample(rng, num)
         for _ in range(MAX_REJECTIONS):
-            outside = ((contexts < state.lower) | (contexts > state.upper)).any(axis=1)
+            outside = ((drawn < lower) | (drawn > upper)).any(axis=1)
             if not outside.any():
                 break
-            contexts[outside] = distribution.sample(rng, int(outside.sum()))
-        return np.clip(contexts, state.lower, state.upper)
+            drawn[outside] = distribution.sample(rng, int(outside.sum()))
+        return np.clip(drawn, lower, upper)
 
     def remember(
         self, state: SPRLState, contexts: Array, parameters: Array, returns: Array, num_steps: int
     ) -> SPRLState:
-        """Take in one batch of episodes and forget the oldest."""
+        """Add one batch of episodes and drop the oldest."""
 
         def push(old: Array, new: Array) -> Array:
             return np.concatenate([old[len(new) :], new])
@@ -141,14 +134,14 @@ class SPRL:
         )
 
     def is_ready(self, state: SPRLState) -> bool:
-        """Whether enough is remembered for an update."""
+        """Return whether enough is remembered for an update."""
         return bool(state.num_batches >= self.num_remembered)
 
     def update(
-        self, state: SPRLState, policy: LinearGaussian, features: Array
+        self, target: Gaussian, state: SPRLState, policy: LinearGaussian, features: Array
     ) -> tuple[SPRLState, LinearGaussian, Metrics]:
-        """Improve policy and contexts together; `features` are the policy's of the contexts."""
-        log_ratio = self._log_ratio(state)  # log μ - log p
+        """Improve policy and contexts jointly; `features` are those of the remembered contexts."""
+        log_ratio = self._log_ratio(target, state)  # log μ - log p
         alpha = self._alpha(state, -float(log_ratio.mean()))
         dual = EpisodicDual(
             state.returns, log_ratio, quadratic_features(state.contexts), alpha, self.max_weight_kl
@@ -158,23 +151,22 @@ class SPRL:
         metrics = {"teacher/alpha": alpha, "teacher/dual_solved": float(weights.solved)}
         if not weights.solved:  # D4
             state = state._replace(num_failed=state.num_failed + 1)
-            return state, policy, metrics | self.metrics(state)
+            return state, policy, metrics | self.metrics(target, state)
         fit = self._fit(state, policy, features, weights)
         new_policy, new_contexts = fit.distributions
         context_cholesky = self._raise_to_bound(new_contexts.cholesky, -float(log_ratio.mean()))
         state = state._replace(mean=new_contexts.coefficients[0], cholesky=context_cholesky)
-        return state, new_policy, metrics | self.metrics(state) | _describe(weights, fit)
+        return state, new_policy, metrics | self.metrics(target, state) | _describe(weights, fit)
 
-    def metrics(self, state: SPRLState) -> Metrics:
-        """What is known even when nothing has been updated."""
-        target = Gaussian(state.target_mean, state.target_cholesky)
+    def metrics(self, target: Gaussian, state: SPRLState) -> Metrics:
+        """Return the metrics that exist without an update."""
         return {
-            "teacher/kl_to_target": self.distribution(state).kl(target),
+            "teacher/kl_to_target": self.gaussian(state).kl(target),
             "teacher/updates": float(state.num_updates),
         }
 
-    def advice(self, state: SPRLState, num_remaining: int) -> tuple[str, ...]:
-        """Warn when the target pulls for the wrong reason, or updates fail."""
+    def advice(self, state: SPRLState) -> tuple[str, ...]:
+        """Return warnings: the target pulls for the wrong reason, or updates fail."""
         advice = []
         if self.is_ready(state) and state.returns.mean() < 0:
             advice.append(
@@ -184,13 +176,12 @@ class SPRL:
         if state.num_failed:
             advice.append(
                 f"the dual could not be solved in {state.num_failed} of {state.num_updates} "
-                "updates, which were left out; rescale the rewards or raise max_weight_kl"
+                "updates, which were skipped; rescale the rewards or raise max_weight_kl"
             )
         return tuple(advice)
 
-    def _log_ratio(self, state: SPRLState) -> Array:
-        target = Gaussian(state.target_mean, state.target_cholesky)
-        current = self.distribution(state)
+    def _log_ratio(self, target: Gaussian, state: SPRLState) -> Array:
+        current = self.gaussian(state)
         return target.log_density(state.contexts) - current.log_density(state.contexts)
 
     def _alpha(self, state: SPRLState, kl_to_target: float) -> float:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Several experiments: comparison, search and reproduction."""

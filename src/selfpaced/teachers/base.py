@@ -1,60 +1,79 @@
-"""What a teacher is: it samples contexts, and learns from the episodes that ended in them."""
+"""The seam of teachers: they sample contexts and learn from the episodes that ended in them.
+
+A teacher is a frozen, final dataclass whose fields are its hyper-parameters. Everything that changes
+is in its state, a NamedTuple of NumPy arrays. What does not change (the box, the initial and the
+target distribution) is the argument `contexts`.
+
+`Teacher` is required. The protocols below it are optional abilities; each is tested for in one
+place, with `isinstance`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.overriding import defined_last
 from selfpaced.records import Array, Episodes, Metrics
 
-State = Any
-
-
-class Teacher(Protocol):
-    """A frozen dataclass of hyper-parameters; its state is a NamedTuple of NumPy arrays."""
-
-    def init(self, rng: np.random.Generator, contexts: ContextSpace) -> State:
-        """Begin, before anything has been learned."""
-
-    def sample(self, rng: np.random.Generator, state: State, num: int) -> Array:
-        """Draw the contexts [num, C] of the next episodes, in order; changes nothing."""
-
-    def update(
-        self, rng: np.random.Generator, state: State, episodes: Episodes
-    ) -> tuple[State, Metrics]:
-        """Take notice of the episodes that ended since the last call; once per iteration."""
-
-    # A teacher may also have `update_block(rngs, states, episodes)` for several seeds at once.
-
-    def distribution(self, state: State) -> Gaussian | None:
-        """What contexts are drawn from at present, where that is a Gaussian."""
-
-    def advice(self, state: State, num_remaining: int) -> tuple[str, ...]:
-        """What the user should know now, given how many updates are still to come."""
+S = TypeVar("S")
+S_in = TypeVar("S_in", contravariant=True)
 
 
 @runtime_checkable
-class Remembers(Protocol):
-    """A teacher that uses episodes again after later updates of the learner."""
+class Teacher(Protocol[S]):
+    """Chooses the contexts of the next episodes."""
 
-    def remembered(self, state: State) -> Array:
-        """First observations [M, O] of these episodes."""
+    def init(self, rng: np.random.Generator, contexts: ContextSpace) -> S:
+        """Return the state before anything has been learned."""
 
-    def revalued(self, state: State, values: Array) -> State:
-        """The same with the values [M] that the learner finds for them now."""
+    def sample(self, rng: np.random.Generator, contexts: ContextSpace, state: S, num: int) -> Array:
+        """Draw the contexts [num, C] of the next episodes, in order. Pure."""
+
+    def update(
+        self, rng: np.random.Generator, contexts: ContextSpace, state: S, episodes: Episodes
+    ) -> tuple[S, Metrics]:
+        """Learn from the episodes that ended since the last call; called once per iteration."""
 
 
-def update_block(
-    teacher: Teacher,
-    rngs: Sequence[np.random.Generator],
-    states: Sequence[State],
-    episodes: Sequence[Episodes],
-) -> list[tuple[State, Metrics]]:
-    """Update the states of several seeds: all at once where the teacher can, else one by one."""
-    if defined_last(type(teacher), "update_block", "update") == "update_block":
-        return teacher.update_block(rngs, states, episodes)  # type: ignore[attr-defined]
-    return [teacher.update(*each) for each in zip(rngs, states, episodes, strict=True)]
+@runtime_checkable
+class UpdatesBlocks(Protocol[S]):
+    """Updates several seeds at once, faster than one after the other."""
+
+    def update_block(
+        self,
+        rngs: Sequence[np.random.Generator],
+        contexts: ContextSpace,
+        states: Sequence[S],
+        episodes: Sequence[Episodes],
+    ) -> list[tuple[S, Metrics]]:
+        """Return what `update` would return for each seed."""
+
+
+@runtime_checkable
+class ReusesEpisodes(Protocol[S]):
+    """Uses episodes again after later updates of the learner, whose values have then changed."""
+
+    def remembered(self, state: S) -> Array:
+        """Return the first observations [M, O] of the remembered episodes."""
+
+    def revalued(self, state: S, values: Array) -> S:
+        """Return the state with new value estimates [M] of these episodes."""
+
+
+@runtime_checkable
+class HasGaussian(Protocol[S_in]):
+    """Draws its contexts from a Gaussian."""
+
+    def gaussian(self, contexts: ContextSpace, state: S_in) -> Gaussian:
+        """Return the current distribution."""
+
+
+@runtime_checkable
+class GivesAdvice(Protocol[S_in]):
+    """Warns about settings that keep a curriculum from working."""
+
+    def advice(self, contexts: ContextSpace, state: S_in, num_remaining: int) -> tuple[str, ...]:
+        """Return warnings, given the number of iterations that are left."""

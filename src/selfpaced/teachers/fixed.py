@@ -1,9 +1,9 @@
-"""The two teachers that never learn: Default (the target) and Random (the whole box)."""
+"""Two teachers without a curriculum: Default (the target) and Random (the whole box)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -12,55 +12,82 @@ from selfpaced.records import Array, Episodes, Metrics
 
 
 class FixedState(NamedTuple):
-    """What the contexts are drawn from."""
-
-    mean: Array
-    cholesky: Array
-    lower: Array
-    upper: Array
+    """Empty: nothing changes."""
 
 
+@final
 @dataclass(frozen=True)
-class Fixed:
-    """A teacher whose distribution stays as it was in the beginning."""
+class Default:
+    """Draw contexts from the target distribution: no curriculum.
+
+    Example:
+        >>> import numpy as np
+        >>> from selfpaced import ContextSpace, Default, Gaussian
+        >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))
+        >>> contexts = ContextSpace(("slope",), (0.0,), (1.0,), initial=flat, target=steep)
+        >>> teacher, rng = Default(), np.random.default_rng(0)
+        >>> state = teacher.init(rng, contexts)
+        >>> bool((teacher.sample(rng, contexts, state, num=8) > 0.5).all())
+        True
+    """
 
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> FixedState:
-        """Remember target and box."""
-        target = contexts.target
-        box = (np.array(contexts.lower), np.array(contexts.upper))
-        return FixedState(target.mean, target.cholesky, *box)
+        """Return the empty state."""
+        return FixedState()
+
+    def sample(
+        self, rng: np.random.Generator, contexts: ContextSpace, state: FixedState, num: int
+    ) -> Array:
+        """Draw from the target, clipped to the box."""
+        return contexts.sample_target(rng, num)
 
     def update(
-        self, rng: np.random.Generator, state: FixedState, episodes: Episodes
+        self,
+        rng: np.random.Generator,
+        contexts: ContextSpace,
+        state: FixedState,
+        episodes: Episodes,
     ) -> tuple[FixedState, Metrics]:
-        """Episodes change nothing."""
+        """Change nothing."""
         return state, {}
 
-    def advice(self, state: FixedState, num_remaining: int) -> tuple[str, ...]:
-        """Nothing can go wrong."""
-        return ()
+    def gaussian(self, contexts: ContextSpace, state: FixedState) -> Gaussian:
+        """Return the target."""
+        return contexts.target
 
 
+@final
 @dataclass(frozen=True)
-class Default(Fixed):
-    """No curriculum: contexts come from the target distribution."""
+class Random:
+    """Draw contexts uniformly from the box.
 
-    def sample(self, rng: np.random.Generator, state: FixedState, num: int) -> Array:
-        """Draw from the target, clipped to the box."""
-        return np.clip(self.distribution(state).sample(rng, num), state.lower, state.upper)
+    Example:
+        >>> import numpy as np
+        >>> from selfpaced import ContextSpace, Gaussian, Random
+        >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))
+        >>> contexts = ContextSpace(("slope",), (0.0,), (1.0,), initial=flat, target=steep)
+        >>> teacher, rng = Random(), np.random.default_rng(0)
+        >>> state = teacher.init(rng, contexts)
+        >>> teacher.sample(rng, contexts, state, num=8).shape
+        (8, 1)
+    """
 
-    def distribution(self, state: FixedState) -> Gaussian:
-        """The target."""
-        return Gaussian(state.mean, state.cholesky)
+    def init(self, rng: np.random.Generator, contexts: ContextSpace) -> FixedState:
+        """Return the empty state."""
+        return FixedState()
 
+    def sample(
+        self, rng: np.random.Generator, contexts: ContextSpace, state: FixedState, num: int
+    ) -> Array:
+        """Draw uniformly from the box."""
+        return contexts.sample_uniform(rng, num)
 
-@dataclass(frozen=True)
-class Random(Fixed):
-    """Contexts come uniformly from the box."""
-
-    def sample(self, rng: np.random.Generator, state: FixedState, num: int) -> Array:
-        """Draw uniformly."""
-        return rng.uniform(state.lower, state.upper, (num, len(state.lower)))
-
-    def distribution(self, state: FixedState) -> None:
-        """Not a Gaussian."""
+    def update(
+        self,
+        rng: np.random.Generator,
+        contexts: ContextSpace,
+        state: FixedState,
+        episodes: Episodes,
+    ) -> tuple[FixedState, Metrics]:
+        """Change nothing."""
+        return state, {}

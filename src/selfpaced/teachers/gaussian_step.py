@@ -16,11 +16,11 @@ from selfpaced.records import Array
 from selfpaced.teachers.interior_point import Direction, solve, solve_together
 
 BUCKET_SIZES = (64, 256, 1024)  # sample counts are padded to these, so that few programs compile
-ACTIVE_SHARE = 1e-2  # a constraint is touched when closer than this, relatively
+ACTIVE_SHARE = 1e-2  # a constraint is active if closer than this, relatively
 
 
 class Update(NamedTuple):
-    """An update that is to be made; `prepare` checks it and finds where to start."""
+    """A checked update with its start point; made by `prepare`."""
 
     current: Gaussian
     target: Gaussian
@@ -28,20 +28,20 @@ class Update(NamedTuple):
     values: Array  # [K]
     alpha: float
     max_kl: float
-    start: Gaussian  # the current one, raised to the bound
+    start: Gaussian  # the current Gaussian, raised to the bound
     bound: Array  # [C] on the Cholesky diagonal, zero where there is none
     direction: Direction
 
 
 class GaussianStep(NamedTuple):
-    """Where the update went and what stopped it."""
+    """The outcome of an update, and the constraints that stopped it."""
 
     distribution: Gaussian  # the start point when nothing better was found
     gain: float  # of the objective over the start point
     kl_moved: float  # in the constrained direction
-    kl_active: bool  # the trust region is touched
-    bound_active: Array  # [C] which lower bounds are touched
-    accepted: bool  # an improvement was found that is feasible and finite
+    kl_active: bool  # whether the trust region is active
+    bound_active: Array  # [C] which lower bounds are active
+    accepted: bool  # whether a feasible, finite improvement was found
 
 
 def gaussian_step(
@@ -69,7 +69,7 @@ def prepare(
     std_lower_bound: ArrayLike | None = None,
     direction: Direction = "old_new",
 ) -> Update:
-    """Check everything once, and raise the start to the bound."""
+    """Check an update, and raise its start to the bound."""
     contexts, values = np.asarray(contexts, np.float64), np.asarray(values, np.float64)
     bound = np.asarray(0.0 if std_lower_bound is None else std_lower_bound, np.float64)
     bound = np.broadcast_to(bound, (current.size,))
@@ -80,16 +80,16 @@ def prepare(
 
 
 def gaussian_steps(updates: Sequence[Update]) -> list[GaussianStep]:
-    """Solve several updates of one size and direction: ten together cost little more than one."""
+    """Solve several updates of one size and direction; ten take little longer than one."""
     largest = max(len(update.values) for update in updates)
     if largest == 0:
         return [_stay(update, update.current) for update in updates]
     directions = {update.direction for update in updates}
-    require(len(directions) == 1, f"updates want one direction together, got {directions}")
+    require(len(directions) == 1, f"direction must be the same for all updates, got {directions}")
     bucket = next((size for size in BUCKET_SIZES if size >= largest), 0)
     bucket = bucket or 1 << (largest - 1).bit_length()
     arguments = [_pad(update, bucket) for update in updates]
-    with jax.enable_x64(True):  # this program only; the rest of the process stays in float32
+    with jax.enable_x64(True):  # only this program; the rest of the process stays in float32
         if len(updates) == 1:
             packed = [np.asarray(solve(*arguments[0], *directions))]
         else:
@@ -98,12 +98,61 @@ def gaussian_steps(updates: Sequence[Update]) -> list[GaussianStep]:
     return [_unpack(update, row) for update, row in zip(updates, packed, strict=True)]
 
 
+def _check_samples(current: Gaussian, target: Gaussian, contexts: Array, values: Array) -> None:
+    size = current.size
+    if target.size != size or values.ndim != 1 or contexts.shape != (len(values), size):
+        raise SelfpacedError(
+            f"contexts, values and target must be of shapes [K, {size}] and [K] and size {size}, "
+            f"got {contexts.shape}, {values.shape} and {target.size}"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(contexts).all()):
+        bad = ~(np.isfinite(values) & np.isfinite(contexts).all(axis=1))
+        first = bad.argmax()
+        raise SelfpacedError(
+            f"contexts and values must be finite, got {bad.sum()} of {len(bad)} that are not, "
+            f"first at index {first}: context {contexts[first]}, value {values[first]}; "
+            "if the learner diverged, lower its learning rate"
+        )
+
+
+def _check_settings(alpha: float, max_kl: float, bound: Array, direction: str) -> None:
+    possible = 0.0 <= alpha < np.inf and 0.0 < max_kl < np.inf and direction in get_args(Direction)
+    if not (possible and (bound >= 0.0).all() and (bound < np.inf).all()):
+        raise SelfpacedError(
+            "settings must be finite alpha >= 0, max_kl > 0 and std_lower_bound >= 0 and direction "
+            f"'old_new' or 'new_old', got alpha={alpha}, max_kl={max_kl}, std_lower_bound={bound}, "
+            f"direction={direction!r}; the published experiments use max_kl=0.05, 'old_new'"
+        )
+
+
+def _raise_to_bound(
+    current: Gaussian, bound: Array, max_kl: float, direction: Direction
+) -> tuple[Gaussian, Array]:
+    """Raise the Cholesky diagonal to the bound, or lower the bound to the reachable part."""
+    diagonal = np.diag(current.cholesky)
+    if (diagonal >= bound).all():
+        return current, bound
+
+    def raised(share: float) -> Gaussian:  # of the way, on a logarithmic scale
+        reached = diagonal * np.maximum(bound / diagonal, 1.0) ** share
+        reached = np.maximum(diagonal, bound) if share == 1.0 else reached  # exactly
+        return Gaussian(current.mean, np.tril(current.cholesky, -1) + np.diag(reached))
+
+    def beyond_half(share: float) -> float:
+        return _moved(current, raised(share), direction) - 0.5 * max_kl
+
+    # all the way if that leaves the solver some room, else to half the trust region
+    all_the_way = beyond_half(1.0) <= 0.4 * max_kl
+    start = raised(1.0 if all_the_way else bisect(beyond_half, 0.0, 1.0, rtol=1e-6))
+    return start, np.minimum(bound, np.diag(start.cholesky))
+
+
 def _pad(update: Update, bucket: int) -> tuple[Array, ...]:
-    """The arguments of the solver, samples padded to the size of the bucket."""
+    """Return the arguments of the solver, with samples padded to the size of the bucket."""
     current, target, num = update.current, update.target, len(update.values)
     padding = bucket - num
     return (
-        # padding sits at the mean with value zero: it weighs nothing and cannot overflow
+        # padding lies at the mean with value zero: it has no weight and cannot overflow
         np.concatenate([update.contexts, np.broadcast_to(current.mean, (padding, current.size))]),
         np.concatenate([update.values / max(num, 1), np.zeros(padding)]),
         np.stack([current.cholesky, target.cholesky, update.start.cholesky]),
@@ -131,59 +180,10 @@ def _stay(update: Update, where: Gaussian) -> GaussianStep:
 def _report(
     update: Update, new: Gaussian, gain: float, moved: float, accepted: bool
 ) -> GaussianStep:
-    touched = new.cholesky.diagonal() < (1.0 + ACTIVE_SHARE) * update.bound
-    edge = moved > (1.0 - ACTIVE_SHARE) * update.max_kl
-    return GaussianStep(new, gain, moved, edge, touched, accepted)
-
-
-def _check_samples(current: Gaussian, target: Gaussian, contexts: Array, values: Array) -> None:
-    size = current.size
-    if target.size != size or values.ndim != 1 or contexts.shape != (len(values), size):
-        raise SelfpacedError(
-            f"an update of {size} components wants contexts [K, {size}], values [K] and a target "
-            f"of that size, got shapes {contexts.shape} and {values.shape} and size {target.size}"
-        )
-    if not (np.isfinite(values).all() and np.isfinite(contexts).all()):
-        bad = ~(np.isfinite(values) & np.isfinite(contexts).all(axis=1))
-        first = bad.argmax()
-        raise SelfpacedError(
-            f"an update wants finite contexts and values, got {bad.sum()} of {len(bad)} that are "
-            f"not, first at index {first}: context {contexts[first]}, value {values[first]} "
-            "(has the learner diverged? lower its learning rate)"
-        )
-
-
-def _check_settings(alpha: float, max_kl: float, bound: Array, direction: str) -> None:
-    possible = 0.0 <= alpha < np.inf and 0.0 < max_kl < np.inf and direction in get_args(Direction)
-    if not (possible and (bound >= 0.0).all() and (bound < np.inf).all()):
-        raise SelfpacedError(
-            "an update wants finite alpha >= 0, max_kl > 0 and std_lower_bound >= 0 and direction "
-            f"'old_new' or 'new_old', got alpha={alpha}, max_kl={max_kl}, std_lower_bound={bound}, "
-            f"direction={direction!r} (the published experiments: 0.05, 'old_new')"
-        )
+    at_bound = new.cholesky.diagonal() < (1.0 + ACTIVE_SHARE) * update.bound
+    at_edge = moved > (1.0 - ACTIVE_SHARE) * update.max_kl
+    return GaussianStep(new, gain, moved, at_edge, at_bound, accepted)
 
 
 def _moved(current: Gaussian, new: Gaussian, direction: Direction) -> float:
     return current.kl(new) if direction == "old_new" else new.kl(current)
-
-
-def _raise_to_bound(
-    current: Gaussian, bound: Array, max_kl: float, direction: Direction
-) -> tuple[Gaussian, Array]:
-    """Raise the Cholesky diagonal to the bound, or lower the bound to what can be reached."""
-    diagonal = np.diag(current.cholesky)
-    if (diagonal >= bound).all():
-        return current, bound
-
-    def raised(share: float) -> Gaussian:  # of the way, on a logarithmic scale
-        reached = diagonal * np.maximum(bound / diagonal, 1.0) ** share
-        reached = np.maximum(diagonal, bound) if share == 1.0 else reached  # exactly
-        return Gaussian(current.mean, np.tril(current.cholesky, -1) + np.diag(reached))
-
-    def beyond_half(share: float) -> float:
-        return _moved(current, raised(share), direction) - 0.5 * max_kl
-
-    # all the way if that leaves the solver some room, else to half the trust region
-    all_the_way = beyond_half(1.0) <= 0.4 * max_kl
-    start = raised(1.0 if all_the_way else bisect(beyond_half, 0.0, 1.0, rtol=1e-6))
-    return start, np.minimum(bound, np.diag(start.cholesky))

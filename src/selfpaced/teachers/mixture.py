@@ -1,10 +1,10 @@
-"""Gaussian mixtures of several sizes fitted at once by expectation maximisation; the best by AIC.
+"""Fit Gaussian mixtures of several sizes at once by expectation maximisation; select by AIC.
 
 The components of all mixtures lie one after another on a single axis, so that one pass of array
 operations advances every mixture that has not converged: for a few hundred rows this takes a tenth
 of the time of fitting them in turn (docs/decisions/0005). The rules are scikit-learn's:
-start from k-means, full covariances, its tolerance, regularisation and limit on iterations. The
-seeds of the mixtures are the beginnings of one k-means++ sequence: each is a fair draw.
+initialisation by k-means, full covariances, its tolerance, regularisation and limit on iterations.
+The k-means of all sizes start from prefixes of one k-means++ sequence: each prefix is a fair draw.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TOLERANCE = 1e-3  # converged when the mean log-likelihood of a row changes by l
 MAX_ITERATIONS = 100
 MAX_K_MEANS_ITERATIONS = 300
 REGULARISATION = 1e-6  # added to every variance
-ROUNDING = 1e-12  # variances of large quantities get at least this share of the total instead
-NUM_CANDIDATES = 4  # seeds that k-means++ tries for each centre
+ROUNDING = 1e-12  # for large quantities, at least this share of their second moment is added
+NUM_CANDIDATES = 4  # seeds that k-means++ compares for each centre
 
 
 class Mixture(NamedTuple):
@@ -32,7 +32,7 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(rng: np.random.Generator, rows: Array, sizes: Array) -> Mixture:
-    """Fit a mixture of each size to the rows [N, D], return that of lowest AIC."""
+    """Fit a mixture of each size to the rows [N, D]; return the one of lowest AIC."""
     components = hard_assignments(rng, rows, sizes)
     mixtures, log_likelihood = expectation_maximisation(rows, components, sizes)
     num_columns = rows.shape[1]
@@ -42,17 +42,17 @@ def best_mixture(rng: np.random.Generator, rows: Array, sizes: Array) -> Mixture
     best = int(np.argmin(aic))
     start = int(sizes[:best].sum())
     chosen = Mixture(*(array[start : start + sizes[best]] for array in mixtures))
-    occupied = chosen.weights * len(rows) > ROUNDING  # a cluster that k-means left empty
+    occupied = chosen.weights * len(rows) > ROUNDING  # without clusters that k-means left empty
     return Mixture(*(array[occupied] for array in chosen))
 
 
 def hard_assignments(rng: np.random.Generator, rows: Array, sizes: Array) -> Array:
-    """Cluster the rows by k-means for each size: ones and zeros [sum of sizes, N]."""
+    """Cluster the rows by k-means for each size; return ones and zeros [sum of sizes, N]."""
     seeds = _k_means_plus_plus(rng, rows, int(sizes.max()))
     centres = np.concatenate([seeds[:size] for size in sizes])
     assigned = np.zeros((len(centres), len(rows)), bool)
     for _ in range(MAX_K_MEANS_ITERATIONS):
-        # squared distances but for the norm of each row, which does not change who is nearest
+        # squared distances less the squared norm of each row, which all centres share
         distance = (centres**2).sum(axis=1)[:, None] - 2 * centres @ rows.T
         nearest = distance == _spread(np.minimum.reduceat(distance, _starts(sizes)), sizes)
         if (nearest == assigned).all():
@@ -67,9 +67,10 @@ def hard_assignments(rng: np.random.Generator, rows: Array, sizes: Array) -> Arr
 def expectation_maximisation(
     rows: Array, responsibilities: Array, sizes: Array
 ) -> tuple[Mixture, Array]:
-    """Improve all mixtures until each has converged; also their mean log-likelihoods per row.
+    """Improve all mixtures until each has converged; return them and their log-likelihoods.
 
-    `responsibilities` [sum of sizes, N] say how much of each row each component begins with.
+    `responsibilities` [sum of sizes, N] are the initial shares of each component in each row.
+    Log-likelihoods are means per row.
     """
     centre = rows.mean(axis=0)
     rows = rows - centre  # so that second moments lose no digits to the mean
@@ -92,7 +93,10 @@ def expectation_maximisation(
 
 
 def _k_means_plus_plus(rng: np.random.Generator, rows: Array, num: int) -> Array:
-    """Rows far from each other: each the best of a few drawn in proportion to squared distance."""
+    """Choose rows far from each other.
+
+    Each is the best of a few candidates drawn in proportion to their squared distance.
+    """
     chosen = [rows[rng.integers(len(rows))]]
     potential = ((rows - chosen[0]) ** 2).sum(axis=1)
     for _ in range(num - 1):
@@ -108,7 +112,7 @@ def _k_means_plus_plus(rng: np.random.Generator, rows: Array, num: int) -> Array
 
 
 def _expectation(rows: Array, mixtures: Mixture, sizes: Array) -> tuple[Array, Array]:
-    """Mean log-likelihood of a row under each mixture, and responsibilities of the components."""
+    """Return the mean log-likelihood of a row under each mixture, and the responsibilities."""
     num, num_columns = mixtures.means.shape
     whiten = np.linalg.inv(np.linalg.cholesky(mixtures.covariances))
     shift = whiten @ mixtures.means[:, :, None]
@@ -123,7 +127,7 @@ def _expectation(rows: Array, mixtures: Mixture, sizes: Array) -> tuple[Array, A
 
 
 def _maximisation(rows: Array, responsibilities: Array) -> Mixture:
-    """The components that suit the responsibilities best; rows must have mean zero."""
+    """Return the most likely components given the responsibilities; rows must have mean zero."""
     num, num_columns = rows.shape
     count = responsibilities.sum(axis=1) + 10 * np.finfo(np.float64).eps  # never divide by zero
     means = responsibilities @ rows / count[:, None]
@@ -135,10 +139,11 @@ def _maximisation(rows: Array, responsibilities: Array) -> Mixture:
 
 
 def _starts(sizes: Array) -> Array:
-    """Where the components of each mixture begin."""
-    return np.cumsum(sizes) - sizes
+    """Return the index of the first component of each mixture."""
+    starts: Array = np.cumsum(sizes) - sizes
+    return starts
 
 
 def _spread(per_mixture: Array, sizes: Array) -> Array:
-    """What belongs to a mixture, for each of its components."""
+    """Repeat a quantity of each mixture for each of its components."""
     return np.repeat(per_mixture, sizes, axis=0)

@@ -1,4 +1,4 @@
-"""SPDL, self-paced deep reinforcement learning (paper, Section 4, Algorithm 1).
+"""SPDL, self-paced deep reinforcement learning (Klink et al., NeurIPS 2020, Algorithm 1).
 
 Deviations from the paper's text; D1 to D4 are those of the experiments its numbers come from:
 D1  the trust region bounds KL(old ‖ new), not KL(new ‖ old); `constraint` chooses,
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, final, get_args
 
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.records import Array, Episodes, Metrics, Scalar
+from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
     Update,
@@ -39,30 +39,44 @@ ARRIVED = 0.1  # KL to the target that counts as having arrived
 
 
 class SPDLState(NamedTuple):
-    """The current context distribution, where it has to go, and how far training has come."""
+    """The current context distribution, counts, and the latest episodes if there is a window."""
 
-    mean: Array
-    cholesky: Array
-    target_mean: Array
-    target_cholesky: Array
-    lower: Array
-    upper: Array
-    num_iterations: Scalar  # seen so far
-    num_updates: Scalar  # of the distribution
-    mean_return: Scalar  # of the latest iteration
-    window_context: Array  # [<= window, C] of the latest episodes
-    window_observation: Array  # [<= window, O], the first of each
+    mean: Array  # [C]
+    cholesky: Array  # [C, C]
+    num_iterations: Array  # []
+    num_updates: Array  # []  of the distribution
+    mean_return: Array  # []  of the latest iteration with episodes
+    window_context: Array  # [<= window, C]
+    window_observation: Array  # [<= window, O]  the first of each episode
     window_value: Array  # [<= window]
 
 
+@final
 @dataclass(frozen=True)
 class SPDL:
-    """Trades off value against KL to the target, in steps that stay within a trust region."""
+    """Move a Gaussian over contexts from the initial to the target distribution.
+
+    Every update trades off the learner's values against the KL to the target, within a trust
+    region. `value` of the episodes must be the learner's estimates, and returns must be positive
+    on average: otherwise alpha is zero, and the target is ignored.
+
+    Example:
+        >>> import numpy as np
+        >>> from selfpaced import SPDL, ContextSpace, Gaussian
+        >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))
+        >>> contexts = ContextSpace(("slope",), (0.0,), (1.0,), initial=flat, target=steep)
+        >>> teacher, rng = SPDL(), np.random.default_rng(0)
+        >>> state = teacher.init(rng, contexts)
+        >>> bool((teacher.sample(rng, contexts, state, num=8) < 0.5).all())
+        True
+        >>> teacher.least_updates(contexts, state)
+        26
+    """
 
     zeta: float = 1.4
-    """how strongly the target pulls, relative to the mean return"""
+    """weight of the target, relative to the mean return"""
     alpha_offset: int = 10
-    """N_alpha: the target does not pull before this many updates"""
+    """N_alpha: the target has no weight before this many updates"""
     update_offset: int = 5
     """n_offset: iterations before the first update"""
     max_kl: float = 0.05
@@ -74,9 +88,9 @@ class SPDL:
     constraint: Direction = "old_new"
     """whether max_kl bounds KL(old, new) or KL(new, old)"""
     window: int | None = None
-    """an update goes by this many latest episodes; None: by those of its iteration"""
+    """number of latest episodes in an update; None uses the episodes of the iteration"""
     start: Literal["initial", "target"] = "initial"
-    """the distribution to begin with"""
+    """the distribution to start from"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
@@ -88,71 +102,124 @@ class SPDL:
 
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
-        start = getattr(contexts, self.start)
         require_std_bound(self.std_lower_bound, contexts.names)
+        start = contexts.initial if self.start == "initial" else contexts.target
         return SPDLState(
             mean=start.mean,
             cholesky=start.cholesky,
-            target_mean=contexts.target.mean,
-            target_cholesky=contexts.target.cholesky,
-            lower=np.array(contexts.lower),
-            upper=np.array(contexts.upper),
-            num_iterations=np.int64(0),
-            num_updates=np.int64(0),
-            mean_return=np.float64(np.nan),
+            num_iterations=np.zeros((), np.int64),
+            num_updates=np.zeros((), np.int64),
+            mean_return=np.full((), np.nan),
             window_context=np.zeros((0, contexts.size)),
-            window_observation=np.zeros((0, 0), np.float32),  # how long they are is not known yet
+            window_observation=np.zeros((0, 0), np.float32),  # their size is not known yet
             window_value=np.zeros(0),
         )
 
-    def distribution(self, state: SPDLState) -> Gaussian:
-        """The distribution that contexts are drawn from."""
-        return Gaussian(state.mean, state.cholesky)
-
-    def sample(self, rng: np.random.Generator, state: SPDLState, num: int) -> Array:
+    def sample(
+        self, rng: np.random.Generator, contexts: ContextSpace, state: SPDLState, num: int
+    ) -> Array:
         """Draw from the current distribution, clipped to the box."""
-        return np.clip(self.distribution(state).sample(rng, num), state.lower, state.upper)
+        return contexts.clip(self.gaussian(contexts, state).sample(rng, num))
 
     def update(
-        self, rng: np.random.Generator, state: SPDLState, episodes: Episodes
+        self,
+        rng: np.random.Generator,
+        contexts: ContextSpace,
+        state: SPDLState,
+        episodes: Episodes,
     ) -> tuple[SPDLState, Metrics]:
         """Move the distribution by solving Eq. (5)."""
-        return self.update_block([rng], [state], [episodes])[0]
+        return self.update_block([rng], contexts, [state], [episodes])[0]
 
     def update_block(
         self,
         rngs: Sequence[np.random.Generator],
+        contexts: ContextSpace,
         states: Sequence[SPDLState],
         episodes: Sequence[Episodes],
     ) -> list[tuple[SPDLState, Metrics]]:
-        """Update the distributions of several seeds at once: together they cost half as much."""
+        """Update the distributions of several seeds at once, in half the time."""
         states = [self._count(state, ended) for state, ended in zip(states, episodes, strict=True)]
         if all(state.num_updates == 0 for state in states):
-            return [(state, self._metrics(state)) for state in states]
+            return [(state, self._metrics(contexts, state)) for state in states]
         updates = [
-            self._prepare(state, ended) for state, ended in zip(states, episodes, strict=True)
+            self._prepare(contexts, state, ended)
+            for state, ended in zip(states, episodes, strict=True)
         ]
         steps = gaussian_steps(updates)
         return [
-            self._move(state, update, step)
+            self._move(contexts, state, update, step)
             for state, update, step in zip(states, updates, steps, strict=True)
         ]
 
+    def remembered(self, state: SPDLState) -> Array:
+        """Return the first observations of the episodes in the window."""
+        return state.window_observation
+
+    def revalued(self, state: SPDLState, values: Array) -> SPDLState:
+        """Return the state with the learner's current values of the episodes in the window."""
+        return state._replace(window_value=values)
+
+    def gaussian(self, contexts: ContextSpace, state: SPDLState) -> Gaussian:
+        """Return the distribution from which contexts are drawn."""
+        return Gaussian(state.mean, state.cholesky)
+
+    def advice(
+        self, contexts: ContextSpace, state: SPDLState, num_remaining: int
+    ) -> tuple[str, ...]:
+        """Warn if alpha stays zero, or if the target cannot be reached in time."""
+        has_pull = state.num_updates + 1 >= self.alpha_offset
+        advice = []
+        if has_pull and state.mean_return < 0:
+            advice.append(
+                "the mean return is negative, so alpha stays zero and the contexts do not move "
+                "towards the target; add a constant to the reward"
+            )
+        waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
+        waiting += max(self.update_offset - int(state.num_iterations), 0)
+        num_pulled = max(num_remaining - waiting, 0)
+        if self.least_updates(contexts, state, num_pulled) > num_pulled:
+            advice.append(
+                f"the {num_remaining} remaining iterations cannot reach the target: alpha is zero "
+                f"in the first {waiting}, and the other {num_pulled} updates are too few with "
+                f"max_kl {self.max_kl:g}; train longer, raise max_kl, or lower the offsets"
+            )
+        return tuple(advice)
+
+    def least_updates(
+        self, contexts: ContextSpace, state: SPDLState, give_up_after: int = 1000
+    ) -> int:
+        """Return the number of updates to the target if nothing but the target mattered.
+
+        Counts up to one more than `give_up_after`.
+        """
+        current, target = self.gaussian(contexts, state), contexts.target
+        no_contexts, no_values = current.mean[None], np.zeros(1)
+        for num_updates in range(give_up_after + 1):
+            kl_to_target = current.kl(target)
+            if kl_to_target < ARRIVED:
+                return num_updates
+            bound = self._std_lower_bound(kl_to_target)
+            current = gaussian_step(
+                current, target, no_contexts, no_values, 1.0, self.max_kl, bound, self.constraint
+            ).distribution
+        return give_up_after + 1
+
     def _count(self, state: SPDLState, episodes: Episodes) -> SPDLState:
-        """One more iteration, and one more update if it is time and there is something to go by."""
+        """Count an iteration, and an update if it is due and there are episodes."""
         num_iterations = state.num_iterations + 1
         if not episodes.num:
             return state._replace(num_iterations=num_iterations)
-        is_time = num_iterations > self.update_offset
+        is_due = num_iterations > self.update_offset
         return state._replace(
             num_iterations=num_iterations,
-            num_updates=state.num_updates + int(is_time),
-            mean_return=np.mean(episodes.discounted_return),
+            num_updates=state.num_updates + int(is_due),
+            mean_return=episodes.discounted_return.mean(),
             **self._remember(state, episodes),
         )
 
     def _remember(self, state: SPDLState, episodes: Episodes) -> dict[str, Array]:
-        """The latest episodes, as far as a window reaches."""
+        """Return the latest episodes of the window, by field of the state."""
         if self.window is None:
             return {}
         latest = {
@@ -167,42 +234,46 @@ class SPDL:
             for name, column in latest.items()
         }
 
-    def remembered(self, state: SPDLState) -> Array:
-        """First observations of the episodes in the window."""
-        return state.window_observation
-
-    def revalued(self, state: SPDLState, values: Array) -> SPDLState:
-        """The critic has learned since then; all of the window goes by what it thinks now."""
-        return state._replace(window_value=values)
-
-    def _prepare(self, state: SPDLState, episodes: Episodes) -> Update:
-        current, target = self.distribution(state), _target(state)
+    def _prepare(self, contexts: ContextSpace, state: SPDLState, episodes: Episodes) -> Update:
+        current, target = self.gaussian(contexts, state), contexts.target
         kl_to_target = current.kl(target)
-        contexts, values = episodes.context, episodes.value
+        samples, values = episodes.context, episodes.value  # D5
         if self.window is not None and episodes.num:
-            contexts, values = state.window_context, state.window_value
+            samples, values = state.window_context, state.window_value
         return prepare(
             current,
             target,
-            contexts,
+            samples,
             values,
             self._alpha(state, kl_to_target),
             self.max_kl,
-            self._std_lower_bound(kl_to_target),
-            self.constraint,
+            self._std_lower_bound(kl_to_target),  # D3
+            self.constraint,  # D1
         )
 
+    def _alpha(self, state: SPDLState, kl_to_target: float) -> float:
+        if state.num_updates < self.alpha_offset:  # D2
+            return 0.0
+        pull = self.zeta * max(float(state.mean_return), 0.0) / max(kl_to_target, 1e-10)  # Eq. (6)
+        return min(pull, MAX_ALPHA)  # D4
+
+    def _std_lower_bound(self, kl_to_target: float) -> Array | None:
+        if self.std_lower_bound is None or kl_to_target <= self.kl_threshold:
+            return None
+        return np.array(self.std_lower_bound)
+
     def _move(
-        self, state: SPDLState, update: Update, step: GaussianStep
+        self, contexts: ContextSpace, state: SPDLState, update: Update, step: GaussianStep
     ) -> tuple[SPDLState, Metrics]:
-        """Take the step, and say what a user needs to trust it."""
+        """Take the step; return the new state, and metrics that show whether to trust it."""
         if not len(update.values):
-            return state, self._metrics(state)
-        old, new, contexts = update.current, step.distribution, update.contexts
+            return state, self._metrics(contexts, state)
+        old, new, samples = update.current, step.distribution, update.contexts
         state = state._replace(mean=new.mean, cholesky=new.cholesky)
-        ratio = np.exp(new.log_density(contexts) - old.log_density(contexts))
-        at_bound = (contexts <= state.lower) | (contexts >= state.upper)
-        return state, self._metrics(state) | {
+        ratio = np.exp(new.log_density(samples) - old.log_density(samples))
+        lower, upper = contexts.box
+        at_bound = (samples <= lower) | (samples >= upper)
+        return state, self._metrics(contexts, state) | {
             "teacher/alpha": update.alpha,
             "teacher/kl_moved": step.kl_moved,
             "teacher/gain": step.gain,
@@ -213,57 +284,5 @@ class SPDL:
             "teacher/clipped_share": float(at_bound.any(axis=1).mean()),
         }
 
-    def advice(self, state: SPDLState, num_remaining: int) -> tuple[str, ...]:
-        """Warn when the target cannot pull, or cannot be reached any more."""
-        pulls = state.num_updates + 1 >= self.alpha_offset
-        advice = []
-        if pulls and state.mean_return < 0:
-            advice.append(
-                "the mean return is negative, so alpha stays zero and nothing pulls the contexts "
-                "to the target; add a constant to the reward"
-            )
-        waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
-        waiting += max(self.update_offset - int(state.num_iterations), 0)
-        num_pulled = max(num_remaining - waiting, 0)
-        needed = self.least_updates(self.distribution(state), _target(state), num_pulled)
-        if needed > num_pulled:
-            advice.append(
-                f"the {num_remaining} remaining iterations cannot reach the target: {waiting} pass "
-                f"before it pulls, and the {num_pulled} updates that are left then are too "
-                f"few with max_kl {self.max_kl:g}; train longer, raise max_kl, or lower the offsets"
-            )
-        return tuple(advice)
-
-    def least_updates(self, current: Gaussian, target: Gaussian, give_up_after: int = 1000) -> int:
-        """How many updates the way to the target takes if nothing but the target mattered.
-
-        Counts to one more than `give_up_after`.
-        """
-        nowhere, nothing = current.mean[None], np.zeros(1)
-        for num_updates in range(give_up_after + 1):
-            kl_to_target = current.kl(target)
-            if kl_to_target < ARRIVED:
-                return num_updates
-            bound = self._std_lower_bound(kl_to_target)
-            current = gaussian_step(
-                current, target, nowhere, nothing, 1.0, self.max_kl, bound, self.constraint
-            ).distribution
-        return num_updates + 1
-
-    def _alpha(self, state: SPDLState, kl_to_target: float) -> float:
-        if state.num_updates < self.alpha_offset:  # D2
-            return 0.0
-        pull = self.zeta * max(float(state.mean_return), 0.0) / max(kl_to_target, 1e-10)  # Eq. (6)
-        return min(pull, MAX_ALPHA)
-
-    def _std_lower_bound(self, kl_to_target: float) -> Array | None:
-        if self.std_lower_bound is None or kl_to_target <= self.kl_threshold:
-            return None
-        return np.array(self.std_lower_bound)
-
-    def _metrics(self, state: SPDLState) -> Metrics:
-        return {"teacher/kl_to_target": self.distribution(state).kl(_target(state))}
-
-
-def _target(state: SPDLState) -> Gaussian:
-    return Gaussian(state.target_mean, state.target_cholesky)
+    def _metrics(self, contexts: ContextSpace, state: SPDLState) -> Metrics:
+        return {"teacher/kl_to_target": self.gaussian(contexts, state).kl(contexts.target)}

@@ -1,1 +1,1 @@
-"""How environment, learner and teacher work together."""
+"""The loop of Algorithm 1, the two simulators it runs on, and random streams."""

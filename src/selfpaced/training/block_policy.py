@@ -1,37 +1,38 @@
-"""Choosing actions around a simulator: many calls, each of them about few numbers."""
+"""Choose actions around a host simulator: many calls, each about few numbers."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Generic, TypeVar
 
 import jax
 import numpy as np
 
-from selfpaced.learners.base import ActsInNumPy, Learner, policy_of
-from selfpaced.overriding import defined_last
+from selfpaced.learners.base import ActsInNumPy, Learner, Policy
 from selfpaced.records import Array
 
+S = TypeVar("S")
 
-class BlockPolicy:
-    """The policies of all seeds as they are now, in training or not."""
 
-    def __init__(self, learner: Learner, learner_state: Any, trains: bool) -> None:
-        self._learner, self._state, self._trains = learner, learner_state, trains
-        self._host_states: list[Any] | None = None
-        plain = ("act",) if trains else ("policy", "act")
-        in_numpy = defined_last(type(learner), "host_state", *plain) == "host_state"
-        if in_numpy and isinstance(learner, ActsInNumPy):
-            state = learner.host_state(learner_state)
-            num_seeds = len(jax.tree.leaves(state)[0])
-            self._host_states = [_seed_of(state, seed) for seed in range(num_seeds)]
+class BlockPolicy(Generic[S]):
+    """The policies of all seeds in one state of learning."""
+
+    def __init__(self, policy: Learner[S] | Policy[S], state: S, trains: bool) -> None:
+        """Prepare for acting; a policy that only acts outside training cannot train."""
+        self._policy, self._state, self._trains = policy, state, trains
+        self._host_states: list[S] | None = None
+        if isinstance(policy, ActsInNumPy):
+            host_state: S = policy.host_state(state)
+            num_seeds = len(jax.tree.leaves(host_state)[0])
+            self._host_states = [_state_of(host_state, seed) for seed in range(num_seeds)]
 
     def __call__(self, noise: Array, observation: Array) -> Array:
-        """Actions [S, N, A] of all actors of all seeds."""
+        """Return actions [S, N, A] of all actors of all seeds."""
         if self._host_states is None:
-            who = self._learner, self._trains, self._state
-            return np.asarray(act_block(*who, noise, observation))
-        act = _choose(self._learner, self._trains)
+            return np.asarray(
+                act_block(self._policy, self._trains, self._state, noise, observation)
+            )
+        act = _function(self._policy, self._trains)
         action = np.empty_like(noise)
         for seed, state in enumerate(self._host_states):
             action[seed] = act(noise[seed], state, observation[seed])
@@ -40,16 +41,21 @@ class BlockPolicy:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def act_block(
-    learner: Learner, trains: bool, learner_state: Any, noise: jax.Array, observation: jax.Array
+    policy: Learner[S] | Policy[S],
+    trains: bool,
+    state: S,
+    noise: jax.typing.ArrayLike,
+    observation: jax.typing.ArrayLike,
 ) -> jax.Array:
-    """Actions [S, N, A] in one compiled call."""
-    act = jax.vmap(_choose(learner, trains), (0, None, 0))
-    return jax.vmap(act)(noise, learner_state, observation)
+    """Return actions [S, N, A] in one compiled call."""
+    act = jax.vmap(_function(policy, trains), (0, None, 0))
+    return jax.vmap(act)(noise, state, observation)
 
 
-def _choose(learner: Learner, trains: bool) -> Any:
-    return learner.act if trains else policy_of(learner)
+def _function(policy, trains):  # type: ignore[no-untyped-def]  # the same signature either way
+    return policy.act if trains else policy.policy
 
 
-def _seed_of(state: Any, seed: int) -> Any:
-    return jax.tree.map(lambda array: array[seed], state)
+def _state_of(state: S, seed: int) -> S:
+    picked: S = jax.tree.map(lambda array: array[seed], state)
+    return picked

@@ -1,14 +1,15 @@
 """Random streams derived from (seed, iteration, purpose) and never carried along.
 
-A run that was stopped and resumed therefore draws the same numbers as one that never stopped, and
-no seed's random numbers depend on which other seeds ran beside it.
+A resumed run therefore draws the same numbers as one that was never stopped, and the random numbers
+of a seed do not depend on the other seeds in its block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What random numbers are for; never renumber, results would change."""
+    """What random numbers are for; renumbering would change results."""
 
     INIT = 0
     SAMPLE = 1
@@ -28,13 +29,34 @@ class Purpose(IntEnum):
     SAMPLE_MORE = 7
 
 
+@dataclass(frozen=True)
+class Streams:
+    """The random streams of a block of seeds for one purpose."""
+
+    seeds: tuple[int, ...]
+    iteration: int
+    purpose: Purpose
+    number: int | None = None  # tells several batches of one iteration apart
+
+    @cached_property
+    def generators(self) -> list[np.random.Generator]:
+        """One NumPy generator per seed."""
+        return [host_stream(seed, self.iteration, self.purpose) for seed in self.seeds]
+
+    @cached_property
+    def keys(self) -> jax.Array:
+        """One JAX key per seed."""
+        keys = keys_of_seeds(self.seeds, self.iteration, self.purpose)
+        return keys if self.number is None else _fold(keys, self.number)
+
+
 def host_stream(seed: int, iteration: int, purpose: Purpose) -> np.random.Generator:
-    """A NumPy generator for teachers and evaluation contexts."""
+    """Return a NumPy generator for teachers and evaluation contexts."""
     return np.random.default_rng((seed, iteration, purpose))
 
 
 def keys_of_seeds(seeds: Sequence[int], iteration: int, purpose: Purpose) -> jax.Array:
-    """One JAX key per seed."""
+    """Return one JAX key per seed."""
     return _keys(jnp.asarray(seeds, jnp.uint32), iteration, int(purpose))
 
 
@@ -44,3 +66,8 @@ def _keys(seeds: jax.Array, iteration: int, purpose: int) -> jax.Array:
         return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), iteration), purpose)
 
     return jax.vmap(derive)(seeds)
+
+
+@jax.jit
+def _fold(keys: jax.Array, number: int) -> jax.Array:
+    return jax.vmap(jax.random.fold_in, (0, None))(keys, number)

@@ -1,4 +1,4 @@
-"""Ants for the tests: many of them, moved to where they are wanted."""
+"""Ants for the tests, and functions that move them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 
-WIDE = [0.0, 13.0]  # a context in which nothing is in the way
+WIDE = [0.0, 13.0]  # a context without a wall in the way
 
 
 def make(num=1, num_threads=1, **settings):
@@ -19,7 +19,7 @@ def contexts_for(num, seed=0):
 
 
 def change(ants, row=0, **columns):
-    """Move an ant: x, y, height, or its velocity along them."""
+    """Set x, y and height of an ant, or its velocity along them."""
     state = ants.get_state()
     places = {"x": 1, "y": 2, "height": 3, "vx": 16, "vy": 17, "vz": 18}
     for name, value in columns.items():
@@ -28,7 +28,7 @@ def change(ants, row=0, **columns):
 
 
 def walk(ants, num_steps, seed=0):
-    """Every output of some random steps."""
+    """Return every output of some random steps."""
     rng = np.random.default_rng(seed)
     shape = ants.action_space.shape
     steps = [ants.step(rng.standard_normal(shape)) for _ in range(num_steps)]

@@ -1,4 +1,4 @@
-"""Arms and balls wherever a test wants them."""
+"""Arms and balls for the tests, and functions that move them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def arms(num=1, normal="released", **settings):
 
 
 def place(vector, joints=START[CONTROLLED], ball=(3.0, 0.0, 500.0), speeds=0.0, velocity=0.0):
-    """Put arm and ball somewhere, in every row; by default the ball is out of the way."""
+    """Set arm and ball of every row; by default the ball is out of the way."""
     state = vector.get_state()
     state["desired"][:] = START
     state["desired"][:, CONTROLLED] = joints
@@ -38,7 +38,7 @@ def positions(vector):
 
 
 def net_of(vector, row=0):
-    """Centre and rotation matrix of the net."""
+    """Return centre and rotation matrix of the net."""
     data = mujoco.MjData(MODEL)
     vector.simulations.load(row, data)
     return data.body("net").xpos.copy(), data.body("net").xmat.reshape(3, 3).copy()

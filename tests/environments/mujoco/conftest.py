@@ -1,4 +1,4 @@
-"""Tests of MuJoCo's robots need MuJoCo, imported by us: that chooses how pictures are drawn."""
+"""Import MuJoCo with the graphics library that pictures need; without MuJoCo, skip all tests."""
 
 from importlib.util import find_spec
 
@@ -7,4 +7,4 @@ from selfpaced.environments.mujoco.library import require_mujoco
 if find_spec("mujoco"):
     require_mujoco()
 else:
-    collect_ignore_glob = ["test_ball_catching*", "test_mujoco*", "test_host_face*"]
+    collect_ignore_glob = ["test_*"]

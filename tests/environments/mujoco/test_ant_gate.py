@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import replace
 
@@ -10,17 +9,11 @@ import numpy as np
 import pytest
 
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
-from selfpaced.environments.host import HostEnvironment
-from selfpaced.environments.mujoco.library import require_mujoco
+from selfpaced.environments.base import HostEnvironment
+from selfpaced.environments.mujoco.ant_gate import reward_of
 from selfpaced.errors import SelfpacedError
 from selfpaced.problems import Problem
 from tests.environments.mujoco.ants import WIDE, change, contexts_for, make, walk
-
-if importlib.util.find_spec("mujoco") is None:
-    pytest.skip("needs mujoco", allow_module_level=True)
-require_mujoco()  # before anybody imports it: this chooses how pictures are drawn
-
-from selfpaced.environments.mujoco.ant_gate import reward_of  # noqa: E402
 
 ANT = AntGate()
 REST = np.zeros((1, 8))
@@ -53,7 +46,7 @@ def test_the_reward_is_full_from_the_goal_on(x, expected):
     assert reward_of(np.array([x]), REST)[0] == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_step_is_paid_for_where_it_led_and_for_what_was_applied():
+def test_the_reward_depends_on_the_next_position_and_the_applied_action():
     ants = make(3)
     ants.reset(seed=0, options={"context": [WIDE] * 3})
     for row, x in enumerate([0.0, 3.0, 6.0]):
@@ -67,7 +60,7 @@ def test_a_step_is_paid_for_where_it_led_and_for_what_was_applied():
     np.testing.assert_array_equal(info["x_position"], observation[:, 0])
 
 
-def test_actions_beyond_the_box_act_and_cost_as_its_border():
+def test_actions_outside_the_box_act_and_cost_like_its_bounds():
     outcomes = []
     for size in (1.0, 50.0):
         ants = make()
@@ -114,7 +107,7 @@ def test_every_start_is_near_the_same_place_and_no_two_are_the_same():
     assert observation[:, 15:29].std(axis=0) == pytest.approx(0.1, rel=0.2)
 
 
-def test_being_behind_the_wall_is_success_and_not_the_end():
+def test_being_behind_the_wall_is_success_and_does_not_end_the_episode():
     ants = make(3)
     ants.reset(seed=0, options={"context": [WIDE] * 3})
     for row, x in enumerate([3.3, 3.7, 9.0]):
@@ -146,15 +139,17 @@ def test_an_ant_below_the_ground_is_terminated():
     assert observation[0, 2] < 0.2 or info["unstable"][0]
 
 
-def test_a_problem_of_ones_own_stays_in_the_box_that_the_ant_is_built_for():
+def test_contexts_of_a_problem_must_lie_in_the_box_that_the_ant_is_built_for():
     near = replace(ANT_GATE_CONTEXTS, lower=(-9.0, 3.0))
     assert Problem("near", "mine", ANT, near, 0.99).contexts is near
     far = replace(ANT_GATE_CONTEXTS, lower=(-15.0, 3.0))
-    with pytest.raises(SelfpacedError, match=r"AntGate is built for .* 'far' have .* inside, got"):
+    with pytest.raises(
+        SelfpacedError, match=r"contexts of 'far' must lie inside .* AntGate is built for, got"
+    ):
         Problem("far", "mine", ANT, far, 0.99)
 
 
-def test_settings_check_themselves():
+def test_invalid_settings_are_refused():
     with pytest.raises(SelfpacedError, match="max_episode_steps must be positive, got 0"):
         AntGate(max_episode_steps=0)
 

@@ -1,8 +1,7 @@
-"""The manners of the ants' vector environment: rows, seeds, ends, states, complaints."""
+"""The vector environment of ants: rows, seeds, ends of episodes, states, errors."""
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 
 import gymnasium
@@ -11,17 +10,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
-from selfpaced.environments.mujoco.library import require_mujoco
+from selfpaced.environments.mujoco.ant_gate import MAX_SPEED
 from selfpaced.errors import SelfpacedError
-from selfpaced.integrations.host_adapter import HostFace
+from selfpaced.integrations.host_adapter import HostAdapter
 from selfpaced.problems import Problem
 from tests.environments.mujoco.ants import WIDE, change, contexts_for, make, walk
-
-if importlib.util.find_spec("mujoco") is None:
-    pytest.skip("needs mujoco", allow_module_level=True)
-require_mujoco()  # before anybody imports it: this chooses how pictures are drawn
-
-from selfpaced.environments.mujoco.ant_gate import MAX_SPEED  # noqa: E402
 
 
 def assert_same(first, second):
@@ -41,7 +34,7 @@ def test_the_time_limit_truncates_and_a_fall_in_the_last_step_terminates():
     np.testing.assert_array_equal(truncated, [True, False])
 
 
-def test_a_row_whose_episode_is_over_stays_as_it_is_until_it_is_reset():
+def test_a_row_whose_episode_is_over_does_not_change_until_it_is_reset():
     ants = make(2)
     ants.reset(seed=0, options={"context": [WIDE] * 2})
     change(ants, 0, height=2.0)
@@ -72,7 +65,7 @@ def test_a_row_depends_on_its_own_seed_and_context_alone():
         assert reward[0] == rewards[time, 3]
 
 
-def test_the_saved_state_goes_on_to_the_same_bits_in_another_process_or_here():
+def test_a_saved_state_continues_bit_identically_in_the_same_or_another_vector():
     ants, twin = make(5), make(5, num_threads=2)
     ants.reset(seed=1, options={"context": contexts_for(5)})
     walk(ants, 30)
@@ -115,42 +108,42 @@ def test_without_a_context_every_row_draws_one_from_the_target():
 
 
 @pytest.mark.parametrize(
-    ("context", "complaint"),
+    ("context", "message"),
     [
         ([[0.0, 2.0]], r"'gate_width' must lie in \[3, 13\], got 2"),
         ([[np.nan, 5.0]], "'gate_position' must lie in"),
-        ([0.0, 5.0], r"want shape \(1, 2\) \(gate_position, gate_width\)"),
+        ([0.0, 5.0], r"must have shape \(1, 2\) \(gate_position, gate_width\)"),
     ],
 )
-def test_bad_contexts_are_refused_and_change_nothing(context, complaint):
+def test_bad_contexts_are_refused_and_change_nothing(context, message):
     ants = make()
     ants.reset(seed=0)
     state = ants.get_state()
-    with pytest.raises(SelfpacedError, match=complaint):
+    with pytest.raises(SelfpacedError, match=message):
         ants.reset(seed=1, options={"context": context})
     assert_same(ants.get_state().values(), state.values())
 
 
-def test_nothing_resets_by_itself():
+def test_no_row_resets_by_itself():
     assert make().metadata["autoreset_mode"] == gymnasium.vector.AutoresetMode.DISABLED
     assert make().metadata["render_fps"] == 20
 
 
-def test_gymnasiums_checker_finds_nothing_that_matters_in_a_single_ant():
-    face = HostFace(Problem("ant", "an ant", AntGate(), ANT_GATE_CONTEXTS, 0.995))
+def test_gymnasiums_checker_finds_no_mistakes_in_a_single_ant():
+    adapter = HostAdapter(Problem("ant", "an ant", AntGate(), ANT_GATE_CONTEXTS, 0.995))
     known = ("minimum value is -infinity", "maximum value is infinity")  # true of any robot
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_env(face, skip_render_check=True)
-    face.close()
+        check_env(adapter, skip_render_check=True)
+    adapter.close()
     messages = [str(warning.message) for warning in caught]
     assert [text for text in messages if not any(part in text for part in known)] == []
 
 
-def test_a_single_ant_says_how_far_it_has_come():
-    face = HostFace(Problem("ant", "an ant", AntGate(), ANT_GATE_CONTEXTS, 0.995))
-    face.reset(seed=0)
-    observation, _, _, _, info = face.step(np.zeros(8))
-    face.close()
+def test_the_adapter_of_an_ant_reports_its_x_position():
+    adapter = HostAdapter(Problem("ant", "an ant", AntGate(), ANT_GATE_CONTEXTS, 0.995))
+    adapter.reset(seed=0)
+    observation, _, _, _, info = adapter.step(np.zeros(8))
+    adapter.close()
     assert info["x_position"] == observation[0]
     assert type(info["unstable"]) is bool

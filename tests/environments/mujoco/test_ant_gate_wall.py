@@ -1,23 +1,14 @@
-"""The wall of the ant's problem: nothing gets through, over or around it, except by the gate."""
+"""The wall of the ant's problem: no ant gets through, over or around it, except by the gate."""
 
 from __future__ import annotations
 
-import importlib.util
-
+import mujoco
 import numpy as np
 import pytest
+from mujoco.rollout import Rollout
 
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
-from selfpaced.environments.mujoco.library import load_model
-
-if importlib.util.find_spec("mujoco") is None:
-    pytest.skip("needs mujoco", allow_module_level=True)
-MODEL = load_model("ant_gate.xml")  # before mujoco is imported: it chooses how pictures are drawn
-
-import mujoco  # noqa: E402
-from mujoco.rollout import Rollout  # noqa: E402
-
-from selfpaced.environments.mujoco.ant_gate import (  # noqa: E402
+from selfpaced.environments.mujoco.ant_gate import (
     FRAME_SKIP,
     HIGHEST,
     LOWEST,
@@ -25,7 +16,9 @@ from selfpaced.environments.mujoco.ant_gate import (  # noqa: E402
     WALL,
     wall_positions,
 )
+from selfpaced.environments.mujoco.library import load_model
 
+MODEL = load_model("ant_gate.xml")
 TORSO = MODEL.body("torso").id
 WALLS = [MODEL.geom(name).id for name in ("wall_below", "wall_above")]
 ANT = [geom for geom in range(MODEL.ngeom) if MODEL.body_rootid[MODEL.geom_bodyid[geom]] == TORSO]
@@ -37,14 +30,14 @@ ROOM = 0.2  # from the torso's centre to the wall's end; its radius is 0.25, con
 
 
 def some_contexts(rng, num):
-    """Contexts from all over the box, with its corners."""
+    """Return contexts from all over the box, with its corners."""
     low, high = ANT_GATE_CONTEXTS.lower, ANT_GATE_CONTEXTS.upper
     corners = np.array(np.meshgrid(*zip(low, high, strict=True))).reshape(2, 4).T
     return np.concatenate([corners, rng.uniform(low, high, (num - 4, 2))])
 
 
 def push(rng, contexts, y, speed=0.0, force=(0.0, 0.0, 0.0), num_substeps=200, x=(0.0, 1.5)):
-    """Paths [N, T, 3] of ants that struggle, from places and in postures of all kinds."""
+    """Return paths [N, T, 3] of ants under random torques, from random places and postures."""
     num = len(contexts)
     start = np.zeros((num, 1 + MODEL.nq + MODEL.nv))
     qpos, qvel = start[:, 1 : 1 + MODEL.nq], start[:, 1 + MODEL.nq :]
@@ -65,7 +58,7 @@ def push(rng, contexts, y, speed=0.0, force=(0.0, 0.0, 0.0), num_substeps=200, x
 
 
 def alive(paths):
-    """Whether the episode goes on at each substep; it is asked at the end of every action."""
+    """Return whether the episode goes on at each substep; actions end after FRAME_SKIP substeps."""
     heights = paths[:, FRAME_SKIP - 1 :: FRAME_SKIP, 2]
     fine = np.logical_and.accumulate((heights >= LOWEST) & (heights <= HIGHEST), axis=1)
     begun = np.concatenate([np.ones((len(paths), 1), bool), fine[:, :-1]], axis=1)
@@ -73,7 +66,7 @@ def alive(paths):
 
 
 def crossings(paths, contexts):
-    """How far from the nearer end of the wall each torso is when it comes to its middle."""
+    """Return the distances of torsos from the nearer end of the wall when they cross it."""
     before, after = paths[:, :-1], paths[:, 1:]
     crosses = (before[:, :, 0] < WALL) & (after[:, :, 0] >= WALL) & alive(paths)[:, 1:]
     row, time = np.nonzero(crosses)
@@ -134,7 +127,7 @@ def test_no_ant_is_fast_enough_to_get_through_the_wall(speed):
     reach = np.where(np.arange(120) % 3, rng.uniform(-0.3, 1.0, 120), rng.uniform(1, 20, 120))
     y = contexts[:, 0] + side * (0.5 * contexts[:, 1] + reach)
     paths = push(rng, contexts, y, speed)
-    assert paths[:, :, 0].max() > 2.5  # they did come to the wall
+    assert paths[:, :, 0].max() > 2.5  # the ants did reach the wall
     assert crossings(paths, contexts).min(initial=1.0) > ROOM
     assert not passes(paths)[reach > 1].any()
 

@@ -76,7 +76,7 @@ def test_recorded_throws_end_in_the_same_step_with_the_same_outcome():
 @pytest.mark.parametrize(
     ("role", "known", "error", "num"), [("target", 20.3, 0.5, 300), ("initial", 46.4, 1.8, 300)]
 )
-def test_a_policy_that_does_nothing_has_the_known_return(role, known, error, num):
+def test_a_policy_without_actions_has_the_known_return(role, known, error, num):
     gaussian = getattr(BALL_CATCHING_CONTEXTS, role)
     contexts = BALL_CATCHING_CONTEXTS.clip(gaussian.sample(np.random.default_rng(0), num))
     vector = BallCatching().make(num)
@@ -102,7 +102,7 @@ def test_the_reward_of_a_step_is_a_bonus_minus_the_raw_action_squared():
 
 
 def throw_at_net(normal, direction, action=REST):
-    """Let a ball that is just outside of the net fly into it; returns the last step and the net."""
+    """Throw a ball from just outside the net into it; return the last step and the net."""
     vector = arms(normal=normal)
     place(vector)
     centre, rotation = net_of(vector)
@@ -165,7 +165,7 @@ def test_a_ball_that_touches_net_and_palm_at_once_is_not_caught():
     vector.simulations.load(0, data)
     palm = data.body("palm")
     along, across = palm.xmat.reshape(3, 3)[:, 2], data.body("net").xmat.reshape(3, 3)[:, 2]
-    # in the corner between the face of the palm and the flat side of the net
+    # in the corner between the front of the palm and the flat side of the net
     place(vector, ball=palm.xpos + 0.0245 * along - 0.0145 * across)
     vector.simulations.load(0, data)
     pairs = [{MODEL.geom(i).name for i in contact.geom} for contact in data.contact[: data.ncon]]
@@ -191,7 +191,7 @@ def test_the_ball_flies_to_the_point_that_the_context_describes():
     np.testing.assert_array_equal(start[:, 0], distance)
 
 
-def test_where_an_episode_begins_has_the_published_spread():
+def test_starts_of_episodes_have_the_published_spread():
     vector = BallCatching().make(2000)
     vector.reset(seed=0)
     states = vector.simulations.states
@@ -245,7 +245,7 @@ def test_arm_shapes_pass_through_each_other_and_touch_everything_else():
     assert not any(touch(one, other) for one in pictures for other in geoms)
 
 
-def test_no_episode_is_shorter_than_promised():
+def test_no_episode_is_shorter_than_min_episode_steps():
     contexts = np.random.default_rng(0).uniform(
         BALL_CATCHING_CONTEXTS.lower, BALL_CATCHING_CONTEXTS.upper, (100, 3)
     )
@@ -261,8 +261,11 @@ def test_no_episode_is_shorter_than_promised():
     assert BallCatching(max_episode_steps=7).min_episode_steps == 7
 
 
-def test_settings_say_what_is_wrong_with_them():
-    with pytest.raises(SelfpacedError, match="unknown normal 'axes': did you mean 'axis'"):
+def test_invalid_settings_are_refused():
+    with pytest.raises(
+        SelfpacedError,
+        match="normal must be one of released, axis, got 'axes'; did you mean 'axis'",
+    ):
         BallCatching("axes")
     with pytest.raises(SelfpacedError, match="max_episode_steps must be positive, got 0"):
         BallCatching(max_episode_steps=0)

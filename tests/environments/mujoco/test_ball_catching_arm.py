@@ -17,7 +17,7 @@ TORQUE = np.array([150, 125, 40, 60, 5, 5, 2])
 
 
 def rigid_body(joints, speeds=0.0):
-    """Mass matrix [7, 7], and the torques that hold the arm against gravity and its own motion."""
+    """Return the mass matrix [7, 7], the torques against gravity and motion, and the data."""
     data = mujoco.MjData(MODEL)
     data.qpos[:7], data.qvel[:7], data.qpos[7:] = joints, speeds, (3, 0, 1)
     mujoco.mj_forward(MODEL, data)
@@ -49,7 +49,7 @@ def test_gravity_and_coriolis_torques_are_the_known_ones():
     np.testing.assert_allclose(moving - gravity, known, atol=6e-7)
 
 
-def test_the_net_is_where_it_is_known_to_be():
+def test_the_net_is_at_the_known_place():
     net = rigid_body(START)[2].body("net")
     np.testing.assert_allclose(net.xpos, [0, -0.6960, 1.3302], atol=6e-5)
     np.testing.assert_allclose(net.xmat.reshape(3, 3)[:, 2], [-1, 0, 0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""Many simulations per call: the same as one after the other, and honest about disasters."""
+"""Simulations advanced together: equal to single ones, with unstable rows reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PENDULUM = """
 """
 ANGLES = np.array([[0.1], [1.0], [2.0], [-2.5], [3.0]])
 SPEEDS = np.array([[0.0], [1.0], [-3.0], [0.5], [0.0]])
-EVERYONE = np.arange(5)
+EVERY_ROW = np.arange(5)
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def model():
 @pytest.fixture
 def pendulums(model):
     simulations = Simulations(model, num=5, frame_skip=4)
-    simulations.place(EVERYONE, ANGLES, SPEEDS)
+    simulations.place(EVERY_ROW, ANGLES, SPEEDS)
     return simulations
 
 
 def alone(model, angle, speed, torques):
-    """One simulation the usual way; returns positions before and after every substep."""
+    """Run one simulation by mj_step; return positions before and after every substep."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = angle, speed
     positions = [data.qpos[0]]
@@ -57,7 +57,7 @@ def alone(model, angle, speed, torques):
     return positions
 
 
-def test_every_substep_is_that_of_a_simulation_of_its_own(model, pendulums):
+def test_every_substep_equals_that_of_a_single_simulation(model, pendulums):
     torques = np.random.default_rng(0).standard_normal((5, 4, 1))
     after = pendulums.advance(None, torques)
     for row in range(5):
@@ -71,13 +71,13 @@ def test_every_substep_is_that_of_a_simulation_of_its_own(model, pendulums):
 
 def test_one_control_holds_for_all_substeps(pendulums, model):
     again = Simulations(model, num=5, frame_skip=4)
-    again.place(EVERYONE, ANGLES, SPEEDS)
+    again.place(EVERY_ROW, ANGLES, SPEEDS)
     torques = np.arange(5.0)[:, None, None]
     held = pendulums.advance(None, torques).states
     np.testing.assert_array_equal(held, again.advance(None, np.tile(torques, (1, 4, 1))).states)
 
 
-def test_rows_that_are_not_asked_for_stand_still(pendulums, model):
+def test_rows_that_are_not_advanced_do_not_change(pendulums, model):
     before = pendulums.states.copy()
     rows = np.array([3, 1])
     after = pendulums.advance(rows, np.zeros((2, 1, 1)))
@@ -93,16 +93,16 @@ def test_an_unstable_row_is_reported_and_keeps_its_state(pendulums, state, torqu
     pendulums.states[2, 1:] = state
     before = pendulums.states.copy()
     torques = np.zeros((5, 4, 1))
-    torques[2, -1] = torque  # in the last substep, after which nobody else looks
+    torques[2, -1] = torque  # in the last substep, which no later one can reveal
     with caplog.at_level(logging.INFO, logger="selfpaced.mujoco"):
         after = pendulums.advance(None, torques)
     assert after.unstable.tolist() == [False, False, True, False, False]
     np.testing.assert_array_equal(pendulums.states[2], before[2])
     assert (pendulums.states[[0, 1, 3, 4]] != before[[0, 1, 3, 4]]).any(axis=1).all()
-    assert "unstable" in caplog.text or torque  # MuJoCo's warning went to the log, to no file
+    assert "unstable" in caplog.text or torque  # the warning is in the log, not in a file
 
 
-def test_what_follows_does_not_depend_on_what_was_simulated_before(pendulums):
+def test_the_outcome_does_not_depend_on_previous_calls(pendulums):
     start = pendulums.states.copy()
     first = pendulums.advance(None, np.zeros((5, 1, 1))).states.copy()
     pendulums.advance(None, np.full((5, 1, 1), 50.0))
@@ -110,14 +110,14 @@ def test_what_follows_does_not_depend_on_what_was_simulated_before(pendulums):
     np.testing.assert_array_equal(pendulums.advance(None, np.zeros((5, 1, 1))).states, first)
 
 
-def test_closed_simulations_say_so(pendulums):
+def test_closed_simulations_are_refused(pendulums):
     pendulums.close()
     pendulums.close()
     with pytest.raises(RuntimeError, match="closed"):
         pendulums.advance(None, np.zeros((5, 1, 1)))
 
 
-def test_where_mujoco_cannot_be_imported_the_way_out_is_said(monkeypatch):
+def test_without_mujoco_the_error_contains_the_install_command(monkeypatch):
     def missing(name, *arguments):
         if name == "mujoco":
             raise ImportError("No module named 'mujoco'")
@@ -130,7 +130,7 @@ def test_where_mujoco_cannot_be_imported_the_way_out_is_said(monkeypatch):
         require_mujoco()
 
 
-BLIND = """
+WITHOUT_GRAPHICS = """
 import gymnasium, selfpaced
 arm = gymnasium.make("selfpaced/BallCatching-v0", render_mode="rgb_array")
 arm.reset(seed=0)
@@ -144,7 +144,7 @@ except selfpaced.SelfpacedError as error:
 
 def test_without_a_graphics_library_everything_works_but_pictures():
     # in a process of its own: MuJoCo is imported once
-    command = [sys.executable, "-c", BLIND]
+    command = [sys.executable, "-c", WITHOUT_GRAPHICS]
     environment = os.environ | {"MUJOCO_GL": "nonsense"}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "pictures need OpenGL, which does not work here (MUJOCO_GL=nonsense" in told.stdout
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "requires OpenGL, which does not work here (MUJOCO_GL=nonsense" in process.stdout

@@ -1,4 +1,4 @@
-"""What every vector environment on MuJoCo promises, whatever the robot."""
+"""Behaviour that all vector environments on MuJoCo share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
-from selfpaced.environments.host import HostEnvironment
+from selfpaced.environments.base import HostEnvironment, RendersRows, SavesState
 from selfpaced.errors import SelfpacedError
 
 EVERY_ROBOT = pytest.mark.parametrize("robot", [BallCatching, AntGate])
@@ -16,7 +16,7 @@ NUM = 4
 
 
 def actions(vector, seed=0):
-    """The same sequence of actions every time, for one row or many."""
+    """Yield the same sequence of actions every time."""
     rng = np.random.default_rng(seed)
     while True:
         yield rng.uniform(-1, 1, (vector.num_envs, len(vector.environment.action_low)))
@@ -29,7 +29,7 @@ def begin(robot, num=NUM, seed=0, num_threads=1, **settings):
 
 
 def same(first, second):
-    """Equal to the last bit, dictionaries of arrays included."""
+    """Check bit-identity, also of dictionaries of arrays."""
     if isinstance(first, dict):
         assert first.keys() == second.keys()
         first, second = first.values(), second.values()
@@ -45,6 +45,8 @@ def test_it_is_a_host_environment_with_gymnasiums_spaces(robot):
     environment = robot()
     assert isinstance(environment, HostEnvironment)
     vector = begin(robot)
+    assert isinstance(vector, RendersRows)
+    assert isinstance(vector, SavesState)
     assert vector.metadata["autoreset_mode"] == AutoresetMode.DISABLED
     observation, info = vector.reset(seed=1)
     assert observation in vector.observation_space
@@ -65,7 +67,7 @@ def test_only_masked_rows_are_reset_and_the_others_keep_their_observation(robot)
     before = vector.step(next(actions(vector)))[0]
     mask = np.array([False, True, False, True])
     state = vector.get_state()
-    contexts = np.full((NUM, vector.contexts.size), np.nan)  # of the rows that go on: not looked at
+    contexts = np.full((NUM, vector.contexts.size), np.nan)  # ignored for the rows that go on
     contexts[mask] = vector.contexts.initial.mean
     after, info = vector.reset(seed=5, options={"reset_mask": mask, "context": contexts})
     np.testing.assert_array_equal(after[~mask], before[~mask])
@@ -101,7 +103,7 @@ def test_an_integer_seeds_row_by_row_and_without_a_seed_every_reset_differs(robo
     later = [vector.reset()[0] for _ in range(3)]
     assert len(np.unique(np.concatenate([by_list, *later]), axis=0)) == 4 * NUM
     vector.reset(seed=9)
-    same([vector.reset()[0] for _ in range(3)], later)  # what follows a seed is settled, too
+    same([vector.reset()[0] for _ in range(3)], later)  # resets after a seeded one are seeded, too
     unseeded = [robot().make(1).reset()[0] for _ in range(2)]
     assert (unseeded[0] != unseeded[1]).any()
 
@@ -115,7 +117,7 @@ def test_threads_change_nothing(robot):
 
 
 @EVERY_ROBOT
-def test_a_saved_state_goes_on_to_the_same_bits(robot):
+def test_a_saved_state_continues_bit_identically(robot):
     vector = begin(robot)
     stream = actions(vector)
     for _ in range(45):
@@ -130,12 +132,12 @@ def test_a_saved_state_goes_on_to_the_same_bits(robot):
             same(*(one.reset(options={"reset_mask": mask}) for one in (vector, twin)))
     same(vector.get_state(), twin.get_state())
     same(vector.reset(), twin.reset())
-    vector.set_state(state)  # and back again, in the same place
+    vector.set_state(state)  # and back again in the same vector
     same(vector.get_state(), state)
 
 
 @EVERY_ROBOT
-def test_what_is_returned_is_the_callers_to_keep(robot):
+def test_returned_arrays_are_not_overwritten(robot):
     vector = begin(robot)
     stream = actions(vector)
     kept = [vector.reset(seed=0)[0], *vector.step(next(stream))[:4], vector.get_state()["steps"]]
@@ -180,50 +182,56 @@ def test_an_unstable_row_ends_with_its_last_good_observation_and_the_others_go_o
     np.testing.assert_array_equal(observation[2], last_good)
     others = [0, 1, 3]
     np.testing.assert_array_equal(observation[others], untouched.step(action)[0][others])
-    # a reset heals it
+    # a reset repairs it
     vector.reset(seed=2, options={"reset_mask": np.array([False, False, True, False])})
     assert not vector.step(action)[4]["unstable"].any()
 
 
 @EVERY_ROBOT
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "message"),
     [
-        (lambda contexts: contexts[:2], r"contexts want shape \(4, \d\).*got an array of shape"),
-        (lambda contexts: contexts[0], r"contexts want shape \(4, \d\).*got an array of shape"),
-        (lambda contexts: None, "contexts want shape"),
+        (
+            lambda contexts: contexts[:2],
+            r"contexts must have shape \(4, \d\).*got an array of shape",
+        ),
+        (
+            lambda contexts: contexts[0],
+            r"contexts must have shape \(4, \d\).*got an array of shape",
+        ),
+        (lambda contexts: None, "contexts must have shape"),
         (lambda contexts: contexts * [[1], [1], [np.nan], [1]], "must lie in .* got nan"),
         (lambda contexts: contexts * [[1], [1e3], [1], [1]], "must lie in"),
-        (lambda contexts: [["left"]] * 4, "contexts want shape .* got .*left"),
+        (lambda contexts: [["left"]] * 4, "contexts must have shape .* got .*left"),
     ],
 )
-def test_bad_contexts_are_refused_and_change_nothing(robot, change, complaint):
+def test_bad_contexts_are_refused_and_change_nothing(robot, change, message):
     vector = begin(robot)
     state = vector.get_state()
     contexts = np.tile(np.array(vector.contexts.upper), (NUM, 1))
-    with pytest.raises(SelfpacedError, match=complaint):
+    with pytest.raises(SelfpacedError, match=message):
         vector.reset(seed=3, options={"context": change(contexts)})
     same(vector.get_state(), state)
 
 
 @EVERY_ROBOT
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (
             {"options": {"contexts": 0}},
-            "knows the options 'context' and 'reset_mask', got contexts",
+            "must be 'context' and 'reset_mask', got contexts",
         ),
-        ({"options": {"reset_mask": np.ones(3, bool)}}, r"wants 4 booleans.*shape \(3,\)"),
-        ({"options": {"reset_mask": np.ones(4)}}, "wants 4 booleans, got float64"),
-        ({"seed": [1, 2]}, "one seed for each of 4 rows, got 2"),
-        ({"seed": [1, None, -2, 3]}, "a seed must lie in"),
+        ({"options": {"reset_mask": np.ones(3, bool)}}, r"must be 4 booleans.*shape \(3,\)"),
+        ({"options": {"reset_mask": np.ones(4)}}, "must be 4 booleans, got float64"),
+        ({"seed": [1, 2]}, "one seed for each of 4 rows, got 2 seeds"),
+        ({"seed": [1, None, -2, 3]}, "seed must lie in"),
     ],
 )
-def test_bad_masks_seeds_and_options_are_refused_and_change_nothing(robot, arguments, complaint):
+def test_bad_masks_seeds_and_options_are_refused_and_change_nothing(robot, arguments, message):
     vector = begin(robot)
     state = vector.get_state()
-    with pytest.raises(SelfpacedError, match=complaint):
+    with pytest.raises(SelfpacedError, match=message):
         vector.reset(**arguments)
     same(vector.get_state(), state)
 
@@ -235,13 +243,13 @@ def test_bad_actions_are_refused_and_change_nothing(robot):
     good = next(actions(vector))
     bad = good.copy()
     bad[2, 1] = np.nan
-    for action, complaint in (
-        (good[:3], r"actions want shape \(4, \d\), got an array of shape \(3, \d\)"),
+    for action, message in (
+        (good[:3], r"actions must have shape \(4, \d\), got an array of shape \(3, \d\)"),
         (good[:, :2], r"got an array of shape \(4, 2\)"),
         (bad, "must be finite, got .*nan.* in row 2"),
-        ("left", "actions want shape"),
+        ("left", "actions must have shape"),
     ):
-        with pytest.raises(SelfpacedError, match=complaint):
+        with pytest.raises(SelfpacedError, match=message):
             vector.step(action)
     same(vector.get_state(), state)
 
@@ -251,12 +259,12 @@ def test_a_step_before_the_first_reset_and_a_foreign_state_are_refused(robot):
     vector = robot().make(NUM)
     with pytest.raises(SelfpacedError, match="before the first reset"):
         vector.step(np.zeros((NUM, len(robot().action_low))))
-    with pytest.raises(SelfpacedError, match="does not fit 4 of these environments"):
+    with pytest.raises(SelfpacedError, match="must have the arrays of 4 environments"):
         vector.set_state(begin(robot, num=3).get_state())
 
 
 @EVERY_ROBOT
-def test_what_is_closed_says_so(robot):
+def test_a_closed_vector_is_refused(robot):
     vector = begin(robot)
     vector.close()
     for use in (
@@ -264,5 +272,5 @@ def test_what_is_closed_says_so(robot):
         lambda: vector.step(next(actions(vector))),
         lambda: vector.render_row(0),
     ):
-        with pytest.raises(SelfpacedError, match="has been closed: make a new one"):
+        with pytest.raises(SelfpacedError, match="is closed; make a new one"):
             use()

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Robots simulated by MuJoCo; only this package imports mujoco."""

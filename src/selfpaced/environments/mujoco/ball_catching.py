@@ -1,15 +1,13 @@
-"""Many arms that catch balls, simulated together; the rules are those of `ball_catching.py`."""
+"""Arms that catch balls, simulated together; `environments/ball_catching.py` has the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 import numpy as np
 
-from selfpaced.environments.ball_catching import (
-    BallCatching,
-    passing_points,
-)
+from selfpaced.environments.ball_catching import BallCatching, passing_points
 from selfpaced.environments.mujoco.library import load_model
 from selfpaced.environments.mujoco.simulations import Simulations
 from selfpaced.environments.mujoco.vector import MujocoVector, Outcome
@@ -19,10 +17,10 @@ FRAME_SKIP = 5
 SUBSTEP = 0.002  # seconds
 GRAVITY = 9.81
 NUM_JOINTS = 7
-CONTROLLED = np.array([1, 3, 4, 5, 6])  # the other two are held where they start
+CONTROLLED = np.array([1, 3, 4, 5, 6])  # the other two keep their start positions
 START = np.array([0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0])
 START_NOISE = 0.05  # rad and rad/s
-THROWN_FROM = np.array([[-0.75, 0.8], [-0.65, 1.8]])  # y, z: lowest, highest
+THROWN_FROM = np.array([[-0.75, 0.8], [-0.65, 1.8]])  # y, z: lower and upper bounds
 OBSERVATION_BOUND = 10.0
 
 SURVIVAL_REWARD = 0.275
@@ -35,8 +33,9 @@ BALL_TOUCHES, NET_TOUCHES = 0, 1
 NET_AXES = slice(2, 11)
 
 
+@final
 class BallCatchingVector(MujocoVector):
-    """N arms, each in an episode of its own."""
+    """N arms, each in its own episode."""
 
     environment: BallCatching
 
@@ -54,9 +53,11 @@ class BallCatchingVector(MujocoVector):
         # one control per substep: desired positions grow by this times the action
         self._ramp = SUBSTEP * np.arange(1, FRAME_SKIP + 1)[None, :, None]
         self._controls = np.zeros((num_envs, FRAME_SKIP, NUM_JOINTS))
-        self._speeds = np.zeros((num_envs, 1, NUM_JOINTS))  # zero where nobody controls
+        self._speeds = np.zeros(
+            (num_envs, 1, NUM_JOINTS)
+        )  # zero for the joints that are not controlled
 
-    def _begin(self, rows: Array, rngs: Sequence[np.random.Generator]) -> None:
+    def _start(self, rows: Array, rngs: Sequence[np.random.Generator]) -> None:
         uniform = np.array([rng.uniform(size=7) for rng in rngs])
         normal = np.array([rng.standard_normal(5) for rng in rngs])
         positions, velocities = np.zeros((2, len(rows), NUM_JOINTS + 3))
@@ -77,7 +78,8 @@ class BallCatchingVector(MujocoVector):
         seen = self.simulations.states[rows].take(self._seen, axis=1)
         observation = np.concatenate([desired, seen], axis=1)
         np.maximum(observation, -OBSERVATION_BOUND, out=observation)  # half the time of np.clip
-        return np.minimum(observation, OBSERVATION_BOUND, out=observation)
+        bounded: Array = np.minimum(observation, OBSERVATION_BOUND, out=observation)
+        return bounded
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
         num = len(actions)
@@ -93,15 +95,15 @@ class BallCatchingVector(MujocoVector):
         touches = after.sensors[:, :, BALL_TOUCHES] > 0
         if np.count_nonzero(touches):
             terminated = touches.any(axis=1) & ~after.unstable
-            # the first substep that found a contact is the last one of the episode
+            # the first substep with a contact is the last one of the episode
             ended = np.flatnonzero(terminated)
             last = touches[ended].argmax(axis=1)
             states, sensors = after.states[ended, last], after.sensors[ended, last]
             ended_rows = ended if rows is None else rows[ended]
             self.simulations.states[ended_rows] = states
             self._desired[ended_rows] = controls[ended, last]
-            # MuJoCo lists contacts with the arm before those with the net, and the first counts:
-            # a catch is a contact with the net and nothing else
+            # MuJoCo lists contacts with the arm before those with the net, and the first counts, so
+            # a catch is a contact with the net alone (D4)
             is_catch = (sensors[:, NET_TOUCHES] > 0) & (
                 sensors[:, NET_TOUCHES] == sensors[:, BALL_TOUCHES]
             )
@@ -113,16 +115,17 @@ class BallCatchingVector(MujocoVector):
         return {"desired": self._desired}
 
     def _catch_reward(self, sensors: Array, states: Array) -> Array:
-        axes = sensors[:, NET_AXES].reshape(-1, 3, 3)  # the net's axes x, y, z in the world
+        axes = sensors[:, NET_AXES].reshape(-1, 3, 3)  # the net's axes x, y, z in the global frame
         normal = axes[:, 2] if self.environment.normal == "axis" else axes[:, :, 2]  # D3
         velocity = states[:, self._ball_velocity]
         speed = np.sqrt((velocity**2).sum(axis=1))
         cosine = (normal * velocity).sum(axis=1) / np.maximum(speed, 1e-12)  # D2
-        return CATCH_REWARD + ALIGNMENT_REWARD * cosine**5
+        reward: Array = CATCH_REWARD + ALIGNMENT_REWARD * cosine**5
+        return reward
 
 
 def _throw(contexts: Array, uniform: Array, start: Array, velocity: Array) -> None:
-    """Write where balls start, so that they will pass the points which the contexts describe."""
+    """Write start positions and velocities of balls that pass the points of the contexts."""
     distance = contexts[:, 2]
     start[:, 0] = distance
     start[:, 1:] = THROWN_FROM[0] + (THROWN_FROM[1] - THROWN_FROM[0]) * uniform

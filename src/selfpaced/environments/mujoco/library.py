@@ -1,11 +1,12 @@
-"""MuJoCo is optional: how it is imported, and what is said where it is missing.
+"""Import of MuJoCo, an optional dependency, with two changed defaults.
 
-Two habits of MuJoCo are changed on the way, both only where nobody else has decided on them.
-Pictures are drawn with EGL, which needs no screen (`MUJOCO_GL`, which MuJoCo reads once, when it is
-imported). And its warnings go to Python's `logging` instead of to a file in the working directory;
-our environments report an unstable simulation themselves.
+Both changes apply only where no other choice has been made:
 
-Where OpenGL does not work, MuJoCo can be made to do without: only pictures are refused then.
+- pictures are drawn with EGL, which needs no screen (`MUJOCO_GL`, read by MuJoCo on import),
+- warnings go to Python's `logging` instead of a file in the working directory; the environments
+  report unstable simulations themselves.
+
+Where OpenGL does not work, MuJoCo is imported without it: only rendering raises an error then.
 """
 
 from __future__ import annotations
@@ -15,37 +16,44 @@ import logging
 import os
 import sys
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from selfpaced.errors import MissingPartError
 
-graphics_failures: list[str] = []  # why there are no pictures, for whoever wants one
+if TYPE_CHECKING:
+    import mujoco
+
+graphics_failures: list[str] = []  # reasons why rendering does not work
 _log = logging.getLogger("selfpaced.mujoco")
 
 
 def require_mujoco() -> None:
-    """Import MuJoCo, or say how to get it."""
+    """Import MuJoCo.
+
+    Raises:
+        MissingPartError: MuJoCo is not installed.
+    """
     if "MUJOCO_GL" not in os.environ and "mujoco" not in sys.modules and _has_egl():
         os.environ["MUJOCO_GL"] = "egl"
     try:
         import mujoco
     except ImportError as error:
         raise MissingPartError(
-            f"this problem is simulated by MuJoCo, which cannot be imported ({error}): "
-            "pip install 'selfpaced[mujoco]'"
+            f"this problem requires MuJoCo, which cannot be imported ({error}); "
+            "run pip install 'selfpaced[mujoco]'"
         ) from error
-    except Exception as error:  # it loads a graphics library, and each fails in its own way
+    except Exception as error:  # raised by the graphics library, of any type
         graphics_failures.append(f"MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error}")
         os.environ["MUJOCO_GL"] = "disable"
         for name in [name for name in sys.modules if name.partition(".")[0] == "mujoco"]:
-            del sys.modules[name]  # half of it is there
+            del sys.modules[name]  # half imported
         import mujoco
     if mujoco.get_mju_user_warning() is None:
-        mujoco.set_mju_user_warning(_pass_on)
+        mujoco.set_mju_user_warning(_log_warning)
 
 
-def load_model(name: str) -> Any:
-    """Compile one of the MJCF files in `environments/models`."""
+def load_model(name: str) -> mujoco.MjModel:
+    """Compile one of the MJCF files in `environments/mujoco/models`."""
     require_mujoco()
     import mujoco
 
@@ -54,7 +62,7 @@ def load_model(name: str) -> Any:
 
 
 def _has_egl() -> bool:
-    # asked for first: with a missing library MuJoCo could not be imported at all
+    # with MUJOCO_GL=egl and no such library, the import of MuJoCo fails
     try:
         ctypes.CDLL("libEGL.so.1")
     except OSError:
@@ -62,5 +70,5 @@ def _has_egl() -> bool:
     return True
 
 
-def _pass_on(message: str) -> None:
+def _log_warning(message: str) -> None:
     _log.info(message.strip())

@@ -1,13 +1,13 @@
-"""What the vector environments on MuJoCo have in common: episodes, seeds, contexts, checks.
+"""Base of the vector environments on MuJoCo: episodes, seeds, contexts, input checks.
 
-A robot adds three methods: `_begin` places bodies, `_observe` looks at them, `_advance` acts on
-them; all three work on arrays of rows. Nothing resets by itself, see `environments/host.py`.
+A robot adds three methods on arrays of rows: `_start` places bodies, `_observe` returns
+observations, `_advance` applies actions. No row resets by itself, see `environments/base.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import gymnasium
 import mujoco
@@ -15,36 +15,34 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from selfpaced.contexts import ContextSpace
-from selfpaced.environments.host import HostEnvironment
+from selfpaced.environments.base import HasContexts, HostEnvironment
 from selfpaced.environments.mujoco.inputs import check_mask, check_numbers, check_seeds
-from selfpaced.environments.mujoco.renderer import Photographer
+from selfpaced.environments.mujoco.renderer import Renderer
 from selfpaced.environments.mujoco.simulations import Simulations
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 
-Info = dict[str, Any]
+Info = dict[str, Array]
 
 
-class Robot(HostEnvironment, Protocol):
-    """An environment that knows which contexts it is built for."""
-
-    @property
-    def contexts(self) -> ContextSpace:
-        """The box, and the target that contexts are drawn from if none are given."""
+class Robot(HostEnvironment, HasContexts, Protocol):
+    """An environment on the host with a fixed box of contexts."""
 
 
 class Outcome(NamedTuple):
-    """What one action led to in the rows that were advanced."""
+    """Outcome of one action in the rows that were advanced."""
 
     reward: Array  # [n]
     terminated: Array  # [n]
     success: Array  # [n]
-    unstable: Array  # [n]; such a row ends with reward 0, whatever else is said of it here
+    unstable: Array  # [n]; such a row ends with reward 0 and without success
 
 
 class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
-    """N copies of one robot, each in an episode of its own."""
+    """N copies of one robot, each in its own episode.
+
+    Fulfils `SavesState` and `RendersRows` of `environments/base.py`.
+    """
 
     metadata = {  # noqa: RUF012 (as Gymnasium does)
         "autoreset_mode": gymnasium.vector.AutoresetMode.DISABLED,
@@ -70,7 +68,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self.single_action_space = box(low, high)
         self.observation_space = batch_space(self.single_observation_space, num)
         self.action_space = batch_space(self.single_action_space, num)
-        # one row per episode; together with the simulations all that is to be saved
+        # one row per environment; with the simulations, this is the state
         self._context = np.zeros((num, contexts.size))
         self._observation = np.zeros((num, size), np.float32)
         self._steps = np.zeros(num, np.int64)
@@ -78,31 +76,31 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self._ended = np.zeros(num, bool)
         self._success = np.zeros(num, bool)
         self._unstable = np.zeros(num, bool)
-        # seed and number of resets since it was given: what an unseeded reset draws from
+        # seed, and number of resets since it was given: the stream of unseeded resets
         entropy = np.random.SeedSequence().generate_state(num, np.uint64)
         self._stream = np.stack([entropy, np.zeros(num, np.uint64)], axis=1)
-        self._photographer: Photographer | None = None
+        self._renderer: Renderer | None = None
 
-    # what a robot adds
+    # added by a robot
 
-    def _begin(self, rows: Array, rngs: Sequence[np.random.Generator]) -> None:
-        """Place the bodies of these rows, in the contexts `self._context[rows]`."""
+    def _start(self, rows: Array, rngs: Sequence[np.random.Generator]) -> None:
+        """Place the bodies of these rows for the contexts `self._context[rows]`."""
         raise NotImplementedError
 
     def _observe(self, rows: Array | slice) -> Array:
-        """Observations [n, O] of the simulations in these rows; a slice is faster."""
+        """Return observations [n, O] of these rows; a slice is faster than an array."""
         raise NotImplementedError
 
     def _advance(self, rows: Array | None, actions: Array) -> Outcome:
-        """Apply finite actions [n, A] to these rows (None: all of them)."""
+        """Apply finite actions [n, A] to these rows (None: all)."""
         raise NotImplementedError
 
     def _saved(self) -> dict[str, Array]:
-        """Further arrays [N, ...] that belong to the state; they are written in place."""
+        """Return further arrays [N, ...] of the state; `set_state` writes into them."""
         return {}
 
     def _prepare_picture(self, row: int, data: mujoco.MjData) -> None:
-        """Set what the picture needs besides the simulation's state, such as mocap bodies."""
+        """Set what a picture shows besides the physics state, such as mocap bodies."""
 
     # Gymnasium's interface
 
@@ -110,18 +108,19 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        options: dict[str, ArrayLike] | None = None,
     ) -> tuple[Array, Info]:
-        """Begin episodes in the rows of `reset_mask` (all), in contexts given or drawn.
+        """Start episodes in the rows of `options["reset_mask"]` (default: all).
 
-        An integer seeds row i with seed + i. Contexts of rows that are not reset are ignored.
+        An integer seeds row i with seed + i. Without `options["context"]`, contexts are drawn from
+        the target distribution. Contexts of rows that are not reset are ignored.
         """
         self._require_open()
         options = options or {}
         unknown = sorted(str(key) for key in options if key not in ("context", "reset_mask"))
         require(
             not unknown,
-            f"reset() knows the options 'context' and 'reset_mask', got {', '.join(unknown)}",
+            f"options of reset() must be 'context' and 'reset_mask', got {', '.join(unknown)}",
         )
         rows = check_mask(options.get("reset_mask"), self.num_envs)
         seeds = check_seeds(seed, self.num_envs)
@@ -132,7 +131,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
             contexts = np.array(drawn).reshape(len(rows), self.contexts.size)
         if len(rows):
             self._context[rows] = contexts
-            self._begin(rows, rngs)
+            self._start(rows, rngs)
             self._observation[rows] = self._observe(rows)
         self._steps[rows] = 0
         self._begun[rows] = True
@@ -141,7 +140,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         return self._observation.copy(), {"context": self._context.copy()}
 
     def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, Info]:
-        """Apply one action per row; rows whose episode is over stay as they are."""
+        """Apply one action per row; rows whose episode is over do not change."""
         self._require_open()
         checked = self._check_actions(actions)
         reward = np.zeros(self.num_envs, np.float32)
@@ -156,29 +155,29 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
             "context": self._context.copy(),
             "unstable": self._unstable.copy(),
         }
-        # an episode that the time limit ended counts as terminated when it is stepped again
+        # a truncated episode counts as terminated when it is stepped again
         return self._observation.copy(), reward, self._ended & ~truncated, truncated, info
 
-    def close_extras(self, **kwargs: Any) -> None:
-        """End the threads, give back what the pictures needed."""
+    def close_extras(self, **kwargs: object) -> None:
+        """End the threads and release the graphics."""
         self.simulations.close()
-        self._dismiss_photographer()
+        self._close_renderer()
 
     # beyond Gymnasium
 
     def get_state(self) -> dict[str, Array]:
-        """Everything that is needed to go on to the same bits, as arrays [N, ...]."""
+        """Return everything needed to continue bit-identically, as arrays [N, ...]."""
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def set_state(self, state: dict[str, Array]) -> None:
-        """Go on from what `get_state` returned, here or in another process."""
+        """Continue from what `get_state` returned, in this or another process."""
         arrays = self._arrays()
         given = {name: np.asarray(array).shape for name, array in state.items()}
-        wanted = {name: array.shape for name, array in arrays.items()}
+        expected = {name: array.shape for name, array in arrays.items()}
         require(
-            given == wanted,
-            f"this state does not fit {self.num_envs} of these environments: "
-            f"wanted arrays of shapes {wanted}, got {given}",
+            given == expected,
+            f"state must have the arrays of {self.num_envs} environments, {expected}, got {given}; "
+            "make as many environments as were saved",
         )
         for name, array in arrays.items():
             array[...] = state[name]
@@ -186,20 +185,20 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def render_row(self, index: int, width: int = 640, height: int = 480) -> Array:
         """Return a picture of one row, uint8 [height, width, 3]."""
         self._require_open()
-        if self._photographer is None or self._photographer.size != (width, height):
-            self._dismiss_photographer()
-            self._photographer = Photographer(self.simulations.model, width, height)
-        self._prepare_picture(index, self._photographer.data)
-        self.simulations.load(index, self._photographer.data)
-        return self._photographer.picture()
+        if self._renderer is None or self._renderer.size != (width, height):
+            self._close_renderer()
+            self._renderer = Renderer(self.simulations.model, width, height)
+        self._prepare_picture(index, self._renderer.data)
+        self.simulations.load(index, self._renderer.data)
+        return self._renderer.picture()
 
-    def _dismiss_photographer(self) -> None:
-        photographer, self._photographer = self._photographer, None
-        if photographer is not None:
-            photographer.close()
+    def _close_renderer(self) -> None:
+        renderer, self._renderer = self._renderer, None
+        if renderer is not None:
+            renderer.close()
 
     def _require_open(self) -> None:
-        require(not self.closed, "this environment has been closed: make a new one")
+        require(not self.closed, "this environment is closed; make a new one")
 
     def _arrays(self) -> dict[str, Array]:
         return {
@@ -218,7 +217,7 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
     def _step_rows(
         self, rows: Array | None, actions: Array, reward: Array, truncated: Array
     ) -> None:
-        # a slice where that is possible: NumPy takes several times as long to pick rows
+        # a slice where possible: selecting rows takes NumPy several times as long
         where = slice(None) if rows is None else rows
         steps = self._steps[where] + 1
         late = steps >= self.environment.max_episode_steps
@@ -232,10 +231,10 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         reward[where] = outcome.reward
         truncated[where] = late
         if np.count_nonzero(outcome.unstable):
-            everyone = np.arange(self.num_envs)[where]
-            bad = everyone[outcome.unstable]
+            stepped = np.arange(self.num_envs)[where]
+            bad = stepped[outcome.unstable]
             reward[bad], self._success[bad] = 0.0, False
-            where = everyone[~outcome.unstable]  # the others keep their last observation
+            where = stepped[~outcome.unstable]  # unstable rows keep their last observation
         self._observation[where] = self._observe(where)
 
     def _generator(self, row: int, seed: int | None) -> np.random.Generator:
@@ -251,17 +250,17 @@ class MujocoVector(gymnasium.vector.VectorEnv[Array, Array, Array]):
         chosen = array[rows]
         inside = self.contexts.contains(chosen)
         if not inside.all():
-            self.contexts.check(chosen[~inside][0])  # says what is wrong
+            self.contexts.check(chosen[~inside][0])  # raises
         return self.contexts.clip(chosen)
 
     def _check_actions(self, actions: ArrayLike) -> Array:
-        require(bool(self._begun.all()), "step() came before the first reset(): call reset()")
+        require(bool(self._begun.all()), "step() was called before the first reset(); call reset()")
         size = len(self.environment.action_low)
         array = check_numbers("actions", actions, (self.num_envs, size))
         if not np.isfinite(array.sum()):
             row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
             raise SelfpacedError(
-                f"an action must be finite, got {array[row].tolist()} in row {row} "
-                "(has the policy diverged?)"
+                f"actions must be finite, got {array[row].tolist()} in row {row}; "
+                "check whether the policy has diverged"
             )
         return array

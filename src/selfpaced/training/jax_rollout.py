@@ -1,15 +1,16 @@
-"""Collecting steps from an environment on the device, a new context for every episode."""
+"""Collect steps from an environment in JAX, with a new context for every episode."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from selfpaced.environments.base import Environment
 from selfpaced.learners.base import Learner, Rollout
-from selfpaced.problems import Problem
+from selfpaced.problems import AnyStateEnvironment, Problem
+
+S = TypeVar("S")
 
 
 class Actor(NamedTuple):
@@ -21,11 +22,11 @@ class Actor(NamedTuple):
     first_observation: jax.Array  # [O]
     discounted_return: jax.Array  # so far
     length: jax.Array  # so far
-    ended: jax.Array  # the next step begins a new episode
+    ended: jax.Array  # the next step starts a new episode
 
 
 class EpisodeEnds(NamedTuple):
-    """What is known of the episode at each step; complete where `ended`."""
+    """The episode of each actor up to each step; complete where `ended`."""
 
     ended: jax.Array
     context: jax.Array
@@ -36,15 +37,15 @@ class EpisodeEnds(NamedTuple):
 
 
 def idle_actors(problem: Problem, num: int) -> Actor:
-    """Actors that begin their first episode with the next step."""
+    """Return actors that start their first episode with the next step."""
     context = jnp.zeros((num, problem.contexts.size))
-    return _fresh_actors(jax.random.key(0), problem.environment, context)._replace(
+    return _fresh_actors(jax.random.key(0), problem.jax_environment, context)._replace(
         ended=jnp.ones(num, bool)
     )
 
 
 class Collector(NamedTuple):
-    """The actors of one seed, and how many contexts of this iteration they have taken."""
+    """The actors of one seed, and the number of contexts issued to them in this iteration."""
 
     actors: Actor  # [N, ...]
     num_issued: jax.Array
@@ -54,15 +55,15 @@ def collect(
     keys: jax.Array,
     noise: jax.Array,
     problem: Problem,
-    learner: Learner,
-    learner_state: Any,
+    learner: Learner[S],
+    learner_state: S,
     collector: Collector,
     contexts: jax.Array,
 ) -> tuple[Collector, Rollout, EpisodeEnds]:
-    """Run every actor for T steps; an episode that begins takes the next context, in order.
+    """Step every actor T times; an episode that starts takes the next context, in order.
 
     `keys` [T] are for resets; `noise` [T, N, ...] has the normals of an action, then those of the
-    environment; `contexts` must hold a row for every episode that could possibly begin.
+    environment; `contexts` must hold a row for every episode that can start.
     """
 
     def step(
@@ -71,19 +72,19 @@ def collect(
         key, noise = inputs
         for_action, for_environment = jnp.split(noise, [problem.spec.action_size], axis=1)
         actors, num_issued = collector
-        begins = actors.ended
-        context = contexts[num_issued + jnp.cumsum(begins) - begins]
-        actors = _where(begins, _fresh_actors(key, problem.environment, context), actors)
+        starts = actors.ended
+        context = contexts[num_issued + jnp.cumsum(starts) - starts]
+        actors = _where(starts, _fresh_actors(key, problem.jax_environment, context), actors)
         act = jax.vmap(learner.act, (0, None, 0))
         action = act(for_action, learner_state, actors.observation)
         actors, rollout, ends = _advance(for_environment, problem, actors, action)
-        return Collector(actors, num_issued + begins.sum()), (rollout, ends)
+        return Collector(actors, num_issued + starts.sum()), (rollout, ends)
 
     collector, (rollout, ends) = jax.lax.scan(step, collector, (keys, noise))
     return collector, rollout, ends
 
 
-def _fresh_actors(key: jax.Array, environment: Environment, context: jax.Array) -> Actor:
+def _fresh_actors(key: jax.Array, environment: AnyStateEnvironment, context: jax.Array) -> Actor:
     num = len(context)
     observation, state = jax.vmap(environment.reset)(jax.random.split(key, num), context)
     return Actor(
@@ -97,9 +98,9 @@ def _fresh_actors(key: jax.Array, environment: Environment, context: jax.Array) 
     )
 
 
-def _where(begins: jax.Array, fresh: Actor, actors: Actor) -> Actor:
+def _where(starts: jax.Array, fresh: Actor, actors: Actor) -> Actor:
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
-        return jnp.where(begins.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        return jnp.where(starts.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     return jax.tree.map(choose, fresh, actors)
 
@@ -107,10 +108,10 @@ def _where(begins: jax.Array, fresh: Actor, actors: Actor) -> Actor:
 def _advance(
     noise: jax.Array, problem: Problem, actors: Actor, action: jax.Array
 ) -> tuple[Actor, Rollout, EpisodeEnds]:
-    """One step of every actor; the learner remembers its own action, the world gets a legal one."""
+    """One step of every actor; the rollout has the chosen action, the environment a legal one."""
     spec = problem.spec
     legal = jnp.clip(action, jnp.array(spec.action_low), jnp.array(spec.action_high))
-    after = jax.vmap(problem.environment.step)(noise, actors.environment, legal)
+    after = jax.vmap(problem.jax_environment.step)(noise, actors.environment, legal)
     rollout = Rollout(
         actors.observation,
         action,

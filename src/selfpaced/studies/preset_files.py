@@ -1,9 +1,8 @@
-"""Settings as files: what `selfpaced search` writes, and `train` and `compare` take."""
+"""Settings as files: written by `selfpaced search`, read by `train` and `compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from selfpaced.errors import SelfpacedError, require
@@ -12,32 +11,33 @@ from selfpaced.runs.storage import read_json
 
 
 def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:
-    """The experiment with the settings of the preset files that are meant for it.
+    """Return the experiment with the settings of those preset files that are for it.
 
-    `selfpaced search` writes such files; each is for one problem, teacher and learner.
+    A file is for one problem, teacher and learner.
     """
     for path in paths:
         preset = _read_preset(path)
         if _kind(preset) == _kind(experiment):
-            experiment = replace(experiment, teacher=preset.teacher, learner=preset.learner)
+            experiment = experiment.with_parts(**preset.method.parts)
     return experiment
 
 
 def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
-    """A preset file that fits no experiment is a mistake."""
+    """Raise `SelfpacedError` if a preset file is for none of the experiments."""
     preset = _read_preset(path)
+    planned = "; ".join(" + ".join(_kind(experiment)) for experiment in experiments)
     require(
         any(_kind(preset) == _kind(experiment) for experiment in experiments),
-        f"{path} is a preset for {' + '.join(_kind(preset))}, which is not what is to be run",
+        f"{path} is a preset for {' + '.join(_kind(preset))}, which is not among: {planned}",
     )
 
 
 def _read_preset(path: Path) -> Experiment:
-    require(path.is_file(), f"there is no preset file {path}; `selfpaced search` writes such files")
+    require(path.is_file(), f"preset file {path} does not exist; `selfpaced search` writes one")
     plain = read_json(path)
     require(
         isinstance(plain, dict) and "teacher" in plain,
-        f"{path} is no preset, as `selfpaced search` writes them",
+        f"{path} must be a preset as `selfpaced search` writes it",
     )
     try:
         return Experiment.from_dict(plain)

@@ -1,0 +1,124 @@
+"""The method of the paper: a teacher that chooses contexts for a learner."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from selfpaced.errors import require
+from selfpaced.learners.base import Learner
+from selfpaced.problems import Problem
+from selfpaced.registry import LEARNERS, TEACHERS
+from selfpaced.teachers.base import Teacher
+from selfpaced.training.host_simulator import HostSimulator
+from selfpaced.training.jax_simulator import JaxSimulator
+from selfpaced.training.loop import Training
+from selfpaced.training.simulator import Simulator
+from selfpaced.training.teaching import TeacherBlock, Teachers
+from selfpaced.validation import require_choice
+
+InitialPolicy = Literal["random", "hold"]
+WrapTeachers = Callable[[Teachers[Any]], Teachers[Any]]
+
+
+@dataclass(frozen=True)
+class CurriculumLearning:
+    """A teacher and a learner.
+
+    Example:
+        >>> from selfpaced import PPO, SPDL, CurriculumLearning
+        >>> CurriculumLearning(SPDL(zeta=1.2), PPO()).teacher_name
+        'spdl'
+    """
+
+    teacher: Teacher[Any]
+    learner: Learner[Any]
+
+    def __post_init__(self) -> None:
+        for role, settings in self.parts.items():
+            require(
+                dataclasses.is_dataclass(settings) and not isinstance(settings, type),
+                f"{role} must be an instance of its settings, as SPDL() or PPO(), got {settings!r}",
+            )
+
+    @property
+    def parts(self) -> dict[str, object]:
+        """The settings by role, as on the command line and in files."""
+        return {"teacher": self.teacher, "learner": self.learner}
+
+    @property
+    def teacher_name(self) -> str:
+        """Name under which the teacher is found."""
+        return TEACHERS.name_of(type(self.teacher))
+
+    @property
+    def learner_name(self) -> str:
+        """Name under which the learner is found."""
+        return LEARNERS.name_of(type(self.learner))
+
+    @property
+    def policy(self) -> Learner[Any]:
+        """What acts outside training."""
+        return self.learner
+
+    def require_fits(self, problem: Problem) -> None:
+        """Raise `SelfpacedError` if this cannot be trained on the problem."""
+        require(
+            not problem.is_hosted or getattr(self.teacher, "clip_replay", True),
+            f"clip_replay must be true: {problem.name} has no contexts outside its box",
+        )
+
+    def training(
+        self,
+        problem: Problem,
+        seeds: tuple[int, ...],
+        steps_per_iteration: int,
+        num_environments: int = 1,
+        initial_policy: InitialPolicy = "random",
+        wrap_teachers: WrapTeachers = lambda teachers: teachers,
+    ) -> Training[Any, Any, Any]:
+        """Return the loop that trains some seeds; close it after use."""
+        for name, value in (
+            ("steps_per_iteration", steps_per_iteration),
+            ("num_environments", num_environments),
+        ):
+            require(value > 0, f"{name} must be positive, got {value}")
+        num_steps, rest = divmod(steps_per_iteration, num_environments)
+        require(
+            rest == 0,
+            "steps_per_iteration must be a multiple of num_environments "
+            f"({num_environments}), got {steps_per_iteration}",
+        )
+        per_update = self.learner.steps_per_update
+        require(
+            per_update is None or num_steps % per_update == 0,
+            f"steps of an iteration in each environment must be a multiple of the {per_update} "
+            f"between updates of the learner, got {num_steps}; change steps_per_iteration",
+        )
+        require_choice("initial_policy", initial_policy, get_args(InitialPolicy))
+        require(
+            problem.is_hosted or initial_policy == "random",
+            f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
+        )
+        sizes = (len(seeds), num_environments, num_steps)
+        simulator: Simulator[Any, Any] = (
+            HostSimulator(problem, self.learner, *sizes)
+            if problem.is_hosted
+            else JaxSimulator(problem, self.learner, *sizes)
+        )
+        return Training(
+            problem,
+            self.learner,
+            wrap_teachers(TeacherBlock(self.teacher, problem.contexts, seeds)),
+            simulator,
+            seeds,
+            num_contexts=_num_contexts(problem, num_environments, num_steps),
+            holds_still=initial_policy == "hold",
+        )
+
+
+def _num_contexts(problem: Problem, num_environments: int, num_steps: int) -> int:
+    """Number of episodes of a seed that can start in one iteration at most."""
+    return num_environments * (1 + -(-num_steps // problem.environment.min_episode_steps))

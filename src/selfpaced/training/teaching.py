@@ -1,0 +1,120 @@
+"""The teachers of a block of seeds: the place where a teacher's optional abilities are used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar, final
+
+import numpy as np
+
+from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.base import (
+    GivesAdvice,
+    HasGaussian,
+    ReusesEpisodes,
+    Teacher,
+    UpdatesBlocks,
+)
+from selfpaced.training.simulator import ContextSource
+from selfpaced.training.streams import Purpose, host_stream
+
+T = TypeVar("T")
+Values = Callable[[Sequence[Array]], list[Array]]  # observations of every seed -> their values
+
+
+class Teachers(Protocol[T]):
+    """The teachers of several seeds that advance together."""
+
+    def init(self) -> tuple[T, ...]:
+        """Return the state of every seed before the first iteration."""
+
+    def sample(self, iteration: int, states: tuple[T, ...], num: int) -> ContextSource:
+        """Draw `num` contexts per seed, and more on demand."""
+
+    def update(
+        self, iteration: int, states: tuple[T, ...], episodes: Sequence[Episodes], values: Values
+    ) -> tuple[tuple[T, ...], list[Metrics]]:
+        """Let every teacher learn; `values` estimates observations with the current learner."""
+
+    def gaussians(self, states: tuple[T, ...]) -> list[Gaussian | None]:
+        """Return what contexts are drawn from, where that is a Gaussian."""
+
+    def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
+        """Return warnings and the number of seeds that each applies to."""
+
+
+@final
+@dataclass(frozen=True)
+class TeacherBlock(Generic[T]):
+    """One teacher with a state for every seed."""
+
+    teacher: Teacher[T]
+    contexts: ContextSpace
+    seeds: tuple[int, ...]
+
+    def init(self) -> tuple[T, ...]:
+        """Return the state of every seed before the first iteration."""
+        return tuple(self.teacher.init(rng, self.contexts) for rng in self._rngs(0, Purpose.INIT))
+
+    def sample(self, iteration: int, states: tuple[T, ...], num: int) -> ContextSource:
+        """Draw `num` contexts per seed, and more on demand."""
+
+        def draw(rng: np.random.Generator, state: T) -> Array:
+            return self.teacher.sample(rng, self.contexts, state, num)
+
+        first = map(draw, self._rngs(iteration, Purpose.SAMPLE), states)
+        more: dict[int, np.random.Generator] = {}
+
+        def draw_more(index: int) -> Array:
+            if index not in more:
+                more[index] = host_stream(self.seeds[index], iteration, Purpose.SAMPLE_MORE)
+            return draw(more[index], states[index])
+
+        return ContextSource(np.stack(list(first)), draw_more)
+
+    def update(
+        self, iteration: int, states: tuple[T, ...], episodes: Sequence[Episodes], values: Values
+    ) -> tuple[tuple[T, ...], list[Metrics]]:
+        """Let every teacher learn, all seeds at once if it can."""
+        rngs, teacher = self._rngs(iteration, Purpose.UPDATE), self.teacher
+        states = self._revalued(states, values)
+        if isinstance(teacher, UpdatesBlocks):
+            updated = teacher.update_block(rngs, self.contexts, states, episodes)
+        else:
+            updated = [
+                teacher.update(rng, self.contexts, state, ended)
+                for rng, state, ended in zip(rngs, states, episodes, strict=True)
+            ]
+        return tuple(state for state, _ in updated), [metrics for _, metrics in updated]
+
+    def gaussians(self, states: tuple[T, ...]) -> list[Gaussian | None]:
+        """Return what contexts are drawn from, where that is a Gaussian."""
+        teacher = self.teacher
+        if not isinstance(teacher, HasGaussian):
+            return [None] * len(states)
+        return [teacher.gaussian(self.contexts, state) for state in states]
+
+    def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
+        """Return warnings and the number of seeds that each applies to."""
+        teacher = self.teacher
+        if not isinstance(teacher, GivesAdvice):
+            return Counter()
+        return Counter(
+            text for state in states for text in teacher.advice(self.contexts, state, num_remaining)
+        )
+
+    def _rngs(self, iteration: int, purpose: Purpose) -> list[np.random.Generator]:
+        return [host_stream(seed, iteration, purpose) for seed in self.seeds]
+
+    def _revalued(self, states: tuple[T, ...], values: Values) -> tuple[T, ...]:
+        """Remembered episodes, valued by the learner as it is now."""
+        teacher = self.teacher
+        if not isinstance(teacher, ReusesEpisodes):
+            return states
+        remembered = [teacher.remembered(state) for state in states]
+        if not any(map(len, remembered)):
+            return states
+        return tuple(map(teacher.revalued, states, values(remembered)))
