@@ -1,5 +1,6 @@
-# make demo: set everything up and watch SPDL teach a point mass to pass a gate.
-# make test: set everything up and run the tests.
+# make demo: install into .venv, train a point mass with and without SPDL, draw figures of both.
+# make check: install, then check formatting, lint rules and types.
+# make test: install, then run the tests.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -9,7 +10,7 @@ BIN = $(VENV)/bin
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfpaced wants Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfpaced requires Python 3.11 or newer; use make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
@@ -22,7 +23,7 @@ test: install
 	$(BIN)/python -m pytest
 
 test-slow: install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --timeout 3600
 
 check: install
 	$(BIN)/ruff format --check
@@ -37,7 +38,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/ant_iteration.py
 	$(BIN)/python benchmarks/memory.py
 
-# torch first: the peers then take the build that is there
+# torch first, so that the peers use the installed build
 $(VENV)/.installed-bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

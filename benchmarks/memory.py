@@ -1,4 +1,4 @@
-"""Memory of one process that simulates forty ants and sixty-four arms, everything included."""
+"""Peak memory of one process that simulates 40 ants and 64 arms, everything included."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
 
-WANTED = 2.0  # GiB, at most
-UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; what ru_maxrss counts in
+REQUIRED = 2.0  # GiB, at most
+UNIT = 1 if sys.platform == "darwin" else 1024  # bytes; the unit of ru_maxrss
 
 
 def main() -> None:
@@ -21,8 +21,8 @@ def main() -> None:
         for _ in range(100):
             vector.step(np.zeros(vector.action_space.shape))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT / 2**30
-    verdict = "met" if peak <= WANTED else "MISSED"
-    print(f"40 ants and 64 arms: {peak:.2f} GiB (wanted at most {WANTED:.0f}: {verdict})")
+    verdict = "met" if peak <= REQUIRED else "MISSED"
+    print(f"40 ants and 64 arms: {peak:.2f} GiB (required: at most {REQUIRED:.0f}, {verdict})")
 
 
 if __name__ == "__main__":

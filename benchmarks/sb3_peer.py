@@ -2,9 +2,9 @@
 
 python benchmarks/sb3_peer.py ppo|trpo|sac STEPS CORE
 
-Prints environment steps per second, learning included, of the second learner in this process: the
-first warms it up. TRPO is that of sb3-contrib. The environment is written for speed with scalars,
-as somebody would who wants the most from these libraries: it is faster than ours through Gymnasium.
+Prints environment steps per second, learning included, of the second learner in this process; the
+first warms the process up. TRPO is that of sb3-contrib. The environment computes with scalars,
+which is the fastest way with these libraries: it is faster than ours through Gymnasium.
 """
 
 import math
@@ -23,7 +23,7 @@ LOWER, UPPER = (-4.0, 0.5, 0.0), (4.0, 8.0, 4.0)
 
 
 class LeanPointMass(gymnasium.Env):
-    """Contexts from the initial distribution; no curriculum, which costs the peer nothing."""
+    """The point mass with contexts from the initial distribution, without a curriculum."""
 
     action_space = Box(-10.0, 10.0, (2,), np.float32)
     observation_space = Box(-np.inf, np.inf, (7,), np.float32)
@@ -106,12 +106,12 @@ PEERS = {
 
 
 def learn(learner: str, steps: int) -> float:
-    """Steps per second from the first step on; SAC's first 500 without learning favour the peer."""
+    """Return steps per second from the first step on; SAC's first 500 steps have no updates."""
     kind, settings = PEERS[learner]
     model = kind("MlpPolicy", LeanPointMass(), **SHARED, **settings)
-    began = time.perf_counter()
+    start = time.perf_counter()
     model.learn(steps)
-    return model.num_timesteps / (time.perf_counter() - began)
+    return model.num_timesteps / (time.perf_counter() - start)
 
 
 def main() -> None:

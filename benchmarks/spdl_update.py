@@ -1,4 +1,4 @@
-"""SPDL's context-distribution update beside SciPy's trust-constr on the same problems, one core.
+"""Compare SPDL's update of the context distribution with SciPy's trust-constr, on one core.
 
 python benchmarks/spdl_update.py                             problems like those of a training
 python benchmarks/spdl_update.py recorded.npz --number 100   recorded ones
@@ -14,7 +14,7 @@ import warnings
 from collections import Counter
 from typing import NamedTuple
 
-if hasattr(os, "sched_setaffinity"):  # before the linear algebra libraries count the cores
+if hasattr(os, "sched_setaffinity"):  # before linear algebra libraries count the cores
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 import numpy as np
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
         return Gaussian(self.current.mean, below + np.diag(diagonal))
 
     def gain(self, start: Gaussian, new: Gaussian) -> tuple[float, float]:
-        """Improvement of Eq. (5), and the size of the terms whose difference it is."""
+        """Return the improvement of Eq. (5), and the size of the terms it is a difference of."""
         old_log = self.current.log_density(self.contexts)
         before = np.exp(start.log_density(self.contexts) - old_log) * self.values
         after = np.exp(new.log_density(self.contexts) - old_log) * self.values
@@ -80,7 +80,7 @@ def recorded_problems(path: str) -> list[Problem]:
 
 
 def training_problems(rng: np.random.Generator, number: int) -> list[Problem]:
-    """Somewhere between a wide start and a narrow target, as in a point-mass training."""
+    """Return problems between a wide start and a narrow target, as in training a point mass."""
     target = Gaussian.diagonal([2.5, 0.5, 0.0], [0.004, 0.00375, 0.002])
     wide, problems = np.array([2.0, 1.875, 1.0]), []
     for _ in range(number):
@@ -146,7 +146,7 @@ def ours(problem: Problem) -> tuple[float, Gaussian]:
 
 
 def trust_constr(problem: Problem) -> tuple[float, Gaussian]:
-    """SciPy's solver as the published experiments set it: mean, log-diagonal, entries below."""
+    """Solve with SciPy as the published experiments do: mean, log-diagonal, entries below."""
     size, num = problem.current.size, len(problem.values)
     below = np.tril_indices(size, -1)
     mean_0, cholesky_0 = problem.current.mean, problem.current.cholesky
@@ -219,7 +219,7 @@ def compare(problems: list[Problem]) -> None:
     rows = []
     for problem in problems:
         start, row = problem.start(), []
-        # ours twice, the second one counts: in a training the program is warm
+        # ours twice, the second one counts: in training the program is compiled
         for seconds, new in (trust_constr(problem), ours(problem) and ours(problem)):
             violation = problem.moved(new) - problem.max_kl
             if problem.bound is not None:
@@ -243,7 +243,7 @@ def compare(problems: list[Problem]) -> None:
 
 
 def fuzz(rng: np.random.Generator, number: int) -> Counter:
-    """Count what must not happen, and what may."""
+    """Count outcomes; those that start with BAD must be zero."""
     counts: Counter = Counter()
     worst_kl = worst_loss = -np.inf
     for _ in range(number):
@@ -255,7 +255,7 @@ def fuzz(rng: np.random.Generator, number: int) -> Counter:
             continue
         new = result.distribution
         bound = np.zeros(new.size) if problem.bound is None else problem.bound
-        # the bound may be out of reach of the trust region; then only the diagonal may not sink
+        # the trust region may end below the bound; then the diagonal must not shrink
         floor = np.minimum(bound, np.diag(problem.current.cholesky)) * (1 - 1e-9)
         excess = problem.moved(new) - problem.max_kl
         worst_kl = max(worst_kl, excess)
@@ -264,7 +264,7 @@ def fuzz(rng: np.random.Generator, number: int) -> Counter:
         counts["BAD infeasible"] += bool(excess > 1e-6)
         counts["BAD below the bound"] += bool((np.diag(new.cholesky) < floor).any())
         counts["BAD not finite"] += not np.isfinite([result.gain, result.kl_moved, excess]).all()
-        if problem.moved(problem.start()) <= 0.9 * problem.max_kl:  # else the start is another
+        if problem.moved(problem.start()) <= 0.9 * problem.max_kl:  # else the start differs
             gain, size = problem.gain(problem.start(), new)
             loss = -gain / size if size > 0 else 0.0
             worst_loss = max(worst_loss, loss)
@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--fuzz", type=int, default=0, help="number of random problems instead")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")  # trust-constr's notes on its quasi-Newton updates
+    warnings.filterwarnings("ignore")  # of trust-constr about its quasi-Newton updates
     rng = np.random.default_rng(args.seed)
     if args.fuzz:
         fuzz(rng, args.fuzz)

@@ -1,10 +1,10 @@
-"""Environment steps per second, learning included: selfpaced beside Stable-Baselines3, in one run.
+"""Measure environment steps per second, learning included, beside Stable-Baselines3.
 
 python benchmarks/throughput.py [ppo] [trpo] [sac]
 
-Ours is a real `selfpaced` run with SPDL as the teacher and evaluations on the way, with the
-paper's settings, timed once everything is compiled and, in brackets, from the command to the last
-file. The peer has no curriculum and no evaluation. Nothing else should run meanwhile.
+Ours is a complete `selfpaced` run with SPDL as the teacher, evaluations and the paper's settings.
+It is timed once everything is compiled and, in brackets, from the command to the last file. The
+peer has no curriculum and no evaluation. Run nothing else meanwhile.
 """
 
 import argparse
@@ -23,11 +23,11 @@ PEER = Path(__file__).with_name("sb3_peer.py")
 
 
 class Comparison(NamedTuple):
-    """How long to measure a learner, and how many times as fast as one peer it should be."""
+    """How long to measure a learner, and the required ratio to the speed of one peer."""
 
     peer_steps: int
     iterations: int
-    wanted: dict[int, float]  # by number of seeds
+    required: dict[int, float]  # ratio by number of seeds
 
 
 LEARNERS = {
@@ -51,7 +51,7 @@ def compare(learner: str, comparison: Comparison, cores: list[int]) -> None:
     show(learner, "peer, 1 process", alone)
     together = sum(peers(learner, comparison.peer_steps, cores))
     show(learner, f"peer, {len(cores)} processes", together)
-    for num_seeds, wanted in comparison.wanted.items():
+    for num_seeds, required in comparison.required.items():
         experiment = replace(
             neurips2020("point-mass-3d", "spdl", learner, seeds=tuple(range(1, num_seeds + 1))),
             iterations=comparison.iterations,
@@ -63,7 +63,7 @@ def compare(learner: str, comparison: Comparison, cores: list[int]) -> None:
             learner,
             f"selfpaced, {num_seeds} seed{'s'[: num_seeds > 1]}",
             speed,
-            f"{verdict(ratio, wanted, ratio >= wanted)}, "
+            f"{verdict(ratio, required, ratio >= required)}, "
             f"{speed / together:.0f}x {len(cores)} peers "
             f"[whole command {whole:,.0f} = {whole / alone:.0f}x]; "
             f"teacher {timing.teacher_share:.1%} of the time",
@@ -71,7 +71,7 @@ def compare(learner: str, comparison: Comparison, cores: list[int]) -> None:
 
 
 def peers(learner: str, steps: int, cores: list[int]) -> list[float]:
-    """Steps per second of one peer process per core, running side by side."""
+    """Return steps per second of one peer process per core, running side by side."""
     command = [sys.executable, str(PEER), learner, str(steps)]
     processes = [
         subprocess.Popen([*command, str(core)], stdout=subprocess.PIPE, text=True) for core in cores

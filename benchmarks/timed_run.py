@@ -1,4 +1,4 @@
-"""A real run of an experiment, and how long it took."""
+"""Run an experiment and return how long it took."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,7 @@ WARM = 30  # iterations until every program is compiled
 
 
 class Timing(NamedTuple):
-    """Once warm, of the slowest block of seeds; and the whole command, compilation included."""
+    """Speed of the slowest block of seeds once compiled, and time of the whole command."""
 
     steps_per_second: float
     seconds_per_iteration: float
@@ -35,6 +35,6 @@ def timed_run(experiment: Experiment) -> Timing:
     )
 
 
-def verdict(ratio: float, wanted: float, met: bool) -> str:
-    digits = 2 if wanted < 10 else 0
-    return f"{ratio:.{digits}f}x (wanted {wanted:g}x: {'met' if met else 'MISSED'})"
+def verdict(ratio: float, required: float, met: bool) -> str:
+    digits = 2 if required < 10 else 0
+    return f"{ratio:.{digits}f}x (required {required:g}x: {'met' if met else 'MISSED'})"

@@ -3,11 +3,11 @@
 python benchmarks/vector_environments.py                    every robot, 1 and 2 threads
 python benchmarks/vector_environments.py --robot arm --num 50
 
-Both sides are measured in turns, and the median of the rounds' shares counts: what slows the
-machine for a while slows both. On a machine that never rests, `--clock cpu` counts processor time
-instead; with several threads it cannot see that one of them waits. Episodes that end are reset, as
-in training; the bare side simulates the very same states and controls again, in chunks as MuJoCo
-chooses them by itself, and neither observes nor rewards.
+Both sides are measured in turns, and the result is the median of the rounds' shares: other load on
+the machine slows both. On a busy machine, `--clock cpu` counts processor time instead; with several
+threads it does not include waiting. Episodes that end are reset, as in training. The bare side
+simulates the same states and controls again, in chunks of MuJoCo's default size, without
+observations and rewards.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import numpy as np
 
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
-from selfpaced.environments.host import HostEnvironment
+from selfpaced.environments.base import HostEnvironment
 from selfpaced.environments.mujoco.library import require_mujoco
 
 require_mujoco()
-import mujoco  # noqa: E402 (imported by us first)
+import mujoco  # noqa: E402 (after require_mujoco)
 from mujoco.rollout import Rollout  # noqa: E402
 
 ROBOTS: dict[str, Callable[[], HostEnvironment]] = {"arm": BallCatching, "ant": AntGate}
-WANTED = 0.8  # of the bare speed, at least
+REQUIRED = 0.8  # share of the bare speed, at least
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 Clock = Callable[[], float]
 
 
 def environment_round(vector, actions, clock: Clock) -> float:
-    """Seconds for all steps, resets included."""
+    """Return the seconds for all steps, resets included."""
     vector.reset(seed=0)
     start = clock()
     for action in actions:
@@ -46,7 +46,7 @@ def environment_round(vector, actions, clock: Clock) -> float:
 
 
 def recorded_round(vector, actions) -> list[tuple]:
-    """States and controls of every call that the environments make; standing still is cheaper."""
+    """Return states and controls of every call; a simulation at rest would be cheaper."""
     simulations, calls = vector.simulations, []
     rollout = simulations._rollout
 
@@ -61,7 +61,7 @@ def recorded_round(vector, actions) -> list[tuple]:
 
 
 def bare_round(vector, calls: list[tuple], num_threads: int, clock: Clock) -> float:
-    """Seconds for the same calls of MuJoCo's own function."""
+    """Return the seconds for the same calls of MuJoCo's own function."""
     simulations = vector.simulations
     num, frame_skip, model = vector.num_envs, simulations.frame_skip, simulations.model
     after = np.zeros((num, frame_skip, simulations.states.shape[1]))
@@ -99,9 +99,9 @@ def measure(
     vector.close()
     speeds = [num * num_steps / np.median(seconds) for seconds in (ours, bare)]
     share = np.median(np.divide(bare, ours))
-    verdict = "met" if share >= WANTED else "MISSED"
+    verdict = "met" if share >= REQUIRED else "MISSED"
     row = f"{robot:5} {num:5} {num_threads:8} {speeds[0]:13,.0f} {speeds[1]:13,.0f} {share:7.0%}"
-    return f"{row} (wanted at least {WANTED:.0%}: {verdict})"
+    return f"{row} (required: at least {REQUIRED:.0%}, {verdict})"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""SPDL against no curriculum: the same learner, the same gate, one of them gets through.
+"""Compare SPDL with training without a curriculum: the same learner and the same narrow gate.
 
-Takes about two minutes on two cores. Run it with `make demo`.
+This takes about two minutes on two cores. Run it with `make demo`.
 """
 
 from dataclasses import replace
@@ -10,28 +10,28 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced import neurips2020, run
-from selfpaced.commands.main import told_plainly
+from selfpaced.commands.main import reported_errors
 from selfpaced.commands.progress import Progress
-from selfpaced.reports import draw_run, draw_together
+from selfpaced.reports.figures import draw_run, draw_together
 
 OUT = Path("runs/demo")
 SEEDS = tuple(range(1, 7))
 
 
 def main() -> None:
-    """Train twice, then compare."""
+    """Train with both teachers, then compare them."""
     console = Console()
-    console.print("A point mass has to pass a narrow gate on its way to the goal.", style="bold")
+    console.print("A point mass must pass a narrow gate on its way to the goal.", style="bold")
     folders = []
     for teacher, idea in (
-        ("spdl", "SPDL starts with easy gates and moves on at the learner's own pace"),
-        ("default", "no curriculum: the learner meets the narrow gate from the beginning"),
+        ("spdl", "SPDL starts with easy gates and moves to the target as the learner improves"),
+        ("default", "no curriculum: all training takes place at the narrow gate"),
     ):
         console.print(f"\n{idea}")
         experiment = replace(neurips2020("point-mass-3d", teacher), seeds=SEEDS)
         folders.append(run(experiment, OUT / teacher, overwrite=True, listener=Progress(console)))
 
-    table = Table(title="on the narrow gate, after training")
+    table = Table(title="narrow gate, after training")
     for column in ("teacher", "return (mean ± standard error)", "reaches the goal", "time"):
         table.add_column(column)
     for folder in folders:
@@ -45,9 +45,9 @@ def main() -> None:
         )
     console.print(table)
     pictures = [*draw_together(folders, OUT), *draw_run(folders[0])]
-    console.print("look at:", *(f"\n  {path}" for path in pictures), highlight=False)
+    console.print("figures:", *(f"\n  {path}" for path in pictures), highlight=False)
 
 
 if __name__ == "__main__":
-    with told_plainly():
+    with reported_errors():
         main()

@@ -1,6 +1,6 @@
 """Small problems with known values, and functions that train on them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import gymnasium
@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from selfpaced import ContextSpace, CurriculumLearning, Gaussian, Problem, Random
+from selfpaced import PPO, ContextSpace, CurriculumLearning, Gaussian, Problem, Random
 from selfpaced.environments.base import Step
+from selfpaced.training.teaching import Teachers
 
 DISCOUNT = 0.9
 
@@ -151,6 +152,78 @@ def probe_problem(probe: Probe) -> Problem:
 
 
 SHAKY = probe_problem(Shaky(length=2))
+
+
+class NoState(NamedTuple):
+    """Nothing changes."""
+
+
+@dataclass(frozen=True)
+class UserTeacher:
+    """A user's teacher without optional abilities: uniform contexts."""
+
+    def init(self, rng, contexts):
+        return NoState()
+
+    def sample(self, rng, contexts, state, num):
+        return contexts.sample_uniform(rng, num)
+
+    def update(self, rng, contexts, state, episodes):
+        return state, {}
+
+
+@dataclass(frozen=True)
+class UserLearner:
+    """A user's learner without optional abilities: PPO behind the required methods."""
+
+    ppo: PPO = field(default_factory=lambda: PPO(hidden=(8,), num_minibatches=4))
+    steps_per_update: int | None = None
+
+    def init(self, key, spec):
+        return self.ppo.init(key, spec)
+
+    def act(self, noise, state, observation):
+        return self.ppo.act(noise, state, observation)
+
+    def policy(self, noise, state, observation):
+        return self.ppo.policy(noise, state, observation)
+
+    def value(self, state, observation):
+        return self.ppo.value(state, observation)
+
+    def update(self, key, spec, state, rollout):
+        return self.ppo.update(key, spec, state, rollout)
+
+
+@dataclass
+class Recorder:
+    """Teachers that keep what they issue and what they see; pass `wrap` as `wrap_teachers`."""
+
+    issued: list = field(default_factory=list)  # [S, K, C] per call of `sample`
+    episodes: list = field(default_factory=list)  # Episodes of every seed, per call of `update`
+    teachers: Teachers | None = None
+
+    def wrap(self, teachers):
+        self.teachers = teachers
+        return self
+
+    def init(self):
+        return self.teachers.init()
+
+    def sample(self, iteration, states, num):
+        source = self.teachers.sample(iteration, states, num)
+        self.issued.append(source.first)
+        return source
+
+    def update(self, iteration, states, episodes, values):
+        self.episodes.append(episodes)
+        return self.teachers.update(iteration, states, episodes, values)
+
+    def gaussians(self, states):
+        return self.teachers.gaussians(states)
+
+    def advice(self, states, num_remaining):
+        return self.teachers.advice(states, num_remaining)
 
 
 def train(training, iterations, state=None, start=0):

@@ -4,7 +4,7 @@ from scipy.stats import multivariate_normal
 
 from selfpaced import ContextSpace, Gaussian, SelfpacedError
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS
-from selfpaced.problems import POINT_MASS_2D, POINT_MASS_3D
+from selfpaced.registry import PROBLEMS
 
 CORRELATED = Gaussian(np.array([0.3, -1.0]), np.array([[0.5, 0.0], [0.2, 1.5]]))
 OTHER = Gaussian(np.array([-0.2, 0.4]), np.array([[0.8, 0.0], [-0.3, 0.6]]))
@@ -23,10 +23,10 @@ def space(**changes):
 
 @pytest.mark.parametrize(
     ("problem", "kl", "kl_at_lower_bound"),
-    [(POINT_MASS_3D, 1_570_292.36, 3736.76), (POINT_MASS_2D, 945_299.07, 2491.18)],
+    [("point-mass-3d", 1_570_292.36, 3736.76), ("point-mass-2d", 945_299.07, 2491.18)],
 )
 def test_kl_from_initial_to_target_is_the_published_figure(problem, kl, kl_at_lower_bound):
-    contexts = problem.contexts
+    contexts = PROBLEMS[problem].contexts
     narrow = Gaussian.diagonal(contexts.target.mean, (0.2, 0.1875, 0.1)[: contexts.size])
     assert contexts.initial.kl(contexts.target) == pytest.approx(kl, abs=0.01)
     assert narrow.kl(contexts.target) == pytest.approx(kl_at_lower_bound, abs=0.01)
@@ -48,7 +48,7 @@ def test_log_density_agrees_with_scipy():
     np.testing.assert_allclose(CORRELATED.log_density(points), expected, rtol=1e-12)
 
 
-def test_samples_have_the_mean_and_covariance_they_should():
+def test_samples_have_the_mean_and_covariance_of_the_gaussian():
     samples = CORRELATED.sample(np.random.default_rng(2), 200_000)
     np.testing.assert_allclose(samples.mean(axis=0), CORRELATED.mean, atol=0.02)
     np.testing.assert_allclose(np.cov(samples.T), CORRELATED.covariance, atol=0.03)
@@ -56,7 +56,7 @@ def test_samples_have_the_mean_and_covariance_they_should():
 
 
 def test_target_samples_are_clipped_to_the_box_and_half_of_them_sit_on_a_bound_at_the_mean():
-    contexts = POINT_MASS_3D.contexts
+    contexts = PROBLEMS["point-mass-3d"].contexts
     samples = contexts.sample_target(np.random.default_rng(3), 20_000)
     assert contexts.contains(samples).all()
     for component in (1, 2):  # the target means of width and friction are the lower bounds
@@ -64,16 +64,25 @@ def test_target_samples_are_clipped_to_the_box_and_half_of_them_sit_on_a_bound_a
         assert share == pytest.approx(0.5, abs=0.02)
 
 
+def test_uniform_samples_fill_the_box_evenly():
+    samples = space().sample_uniform(np.random.default_rng(4), 8000)
+    counts, _, _ = np.histogram2d(*samples.T, bins=2, range=[(-1, 1), (0, 2)])
+    np.testing.assert_allclose(counts, 2000, atol=200)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"names": ("a",)}, "one name, one lower"),
-        ({"upper": (1.0, 0.0)}, "'b' wants finite bounds with lower < upper"),
-        ({"lower": (float("nan"), 0.0)}, "'a' wants finite bounds"),
-        ({"target": Gaussian.diagonal([0.0], [1.0])}, "target distribution wants 2 components"),
+        ({"names": ("a",)}, "of one length, at least 1, got 1 names, 2 lower and 2 upper"),
+        ({"upper": (1.0, 0.0)}, "bounds of .* 'b' must be finite with lower < upper"),
+        ({"lower": (float("nan"), 0.0)}, "bounds of .* 'a' must be finite"),
+        (
+            {"target": Gaussian.diagonal([0.0], [1.0])},
+            "target must be a Gaussian over 2 components",
+        ),
     ],
 )
-def test_an_impossible_space_says_what_is_wrong(changes, message):
+def test_an_impossible_space_is_refused(changes, message):
     with pytest.raises(SelfpacedError, match=message):
         space(**changes)
 
@@ -81,18 +90,18 @@ def test_an_impossible_space_says_what_is_wrong(changes, message):
 @pytest.mark.parametrize(
     ("context", "message"),
     [
-        ([0.0], r"wants 2 numbers \(a, b\), got an array of shape \(1,\)"),
-        (["wide", 1.0], "wants 2 numbers"),
+        ([0.0], r"must be 2 numbers \(a, b\), got an array of shape \(1,\)"),
+        (["wide", 1.0], "must be 2 numbers"),
         ([0.0, 3.0], r"'b' must lie in \[0, 2\], got 3"),
         ([float("nan"), 1.0], "'a' must lie in"),
     ],
 )
-def test_a_bad_context_says_what_is_wrong(context, message):
+def test_a_context_of_another_size_or_outside_the_box_is_refused(context, message):
     with pytest.raises(SelfpacedError, match=message):
         space().check(context)
 
 
-def test_bounds_that_have_been_through_single_precision_are_still_bounds():
+def test_bounds_rounded_to_single_precision_are_inside_the_box():
     contexts = BALL_CATCHING_CONTEXTS
     for bound in (contexts.lower, contexts.upper):
         rounded = np.array(bound, np.float32)
@@ -112,6 +121,6 @@ def test_bounds_that_have_been_through_single_precision_are_still_bounds():
         ([0.0, float("inf")], [[1.0, 0.0], [0.0, 1.0]], "finite"),
     ],
 )
-def test_an_impossible_gaussian_says_what_is_wrong(mean, cholesky, message):
+def test_an_impossible_gaussian_is_refused(mean, cholesky, message):
     with pytest.raises(SelfpacedError, match=message):
         Gaussian(np.array(mean), np.array(cholesky))

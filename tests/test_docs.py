@@ -1,25 +1,48 @@
-"""What is shown is executed."""
+"""Everything that the pages show is executed."""
 
 import dataclasses
 import re
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 from PIL import Image
 
-from selfpaced import PPO, Default, RunFolder, neurips2020
-from selfpaced.commands.main import main
-from selfpaced.commands.show import COMMANDS
+from selfpaced import (
+    LEARNERS,
+    PPO,
+    TEACHERS,
+    CurriculumLearning,
+    Default,
+    Episodes,
+    EpisodicPolicy,
+    EpisodicUpdate,
+    RunFolder,
+    neurips2020,
+)
+from selfpaced.commands.main import COMMANDS, main
+from selfpaced.commands.options import parse
 from selfpaced.commands.train import parse_train
-from selfpaced.learners import LEARNERS
+from selfpaced.registry import PROBLEMS
 from selfpaced.runs.storage import write_json
-from selfpaced.teachers import TEACHERS
-from selfpaced.training.loop import Training
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / folder / "README.md" for folder in ("benchmarks", "results")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+MODULES = {  # file that a page asks the reader to write -> what its code contains
+    "near_success": "class NearSuccess:",
+    "linear": "class LinearPolicyGradient:",
+    "rolling": "ROLLING = ",
+    "rolling_figure": "POSITIONS = ",
+    "mine": "GATE = ",
+}
 
 
 def blocks(language):
@@ -28,8 +51,47 @@ def blocks(language):
         for number, block in enumerate(
             re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
         ):
-            found.append(pytest.param(block, id=f"{page.name}-{number}"))
+            found.append(pytest.param(block, id=f"{page.parent.name}/{page.name}-{number}"))
     return found
+
+
+def code_with(text):
+    return next(block.values[0] for block in blocks("python") if text in block.values[0])
+
+
+def commands(page):
+    """Return the commands in bash blocks and in inline code, as lists of words."""
+    text = page.read_text()
+    lines = "\n".join(re.findall(r"```bash\n(.*?)```", text, re.S)).splitlines()
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    lines += [" ".join(code.split()) for code in re.findall(r"`(selfpaced [^`]+)`", prose)]
+    words = [shlex.split(line, comments=True) for line in lines if "..." not in line]
+    return [each[1:] for each in words if each[:1] == ["selfpaced"] and each[1:2] != ["--help"]]
+
+
+def options_of(command):
+    module = import_module(COMMANDS[command][0])
+    (kind,) = (
+        kind
+        for name, kind in vars(module).items()
+        if name.endswith("Options") and kind.__module__ == module.__name__
+    )
+    return kind
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path, monkeypatch):
+    """A working directory with the modules and the preset that the pages describe."""
+    for name, text in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(code_with(text))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    preset = tmp_path / "runs" / "search-point-mass-3d-alp-gmm-ppo" / "preset.json"
+    write_json(preset, neurips2020("point-mass-3d", "alp-gmm").to_dict())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in MODULES:
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("code", blocks("python"))
@@ -38,87 +100,124 @@ def test_python_on_the_pages_runs(code, tmp_path, monkeypatch):
     exec(compile(code, "page", "exec"), {"__name__": "page"})
 
 
-@pytest.fixture(name="mine")
-def _mine(tmp_path, monkeypatch):
-    """The problem that a page tells to put into `mine.py`, and a preset that it lets one make."""
-    code = next(block.values[0] for block in blocks("python") if "GATE = " in block.values[0])
-    (tmp_path / "mine.py").write_text(code)
-    preset = tmp_path / "runs" / "search-point-mass-3d-alp-gmm-ppo" / "preset.json"
-    write_json(preset, neurips2020("point-mass-3d", "alp-gmm").to_dict())
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_commands_on_the_pages_are_accepted(page, folder):
+    for command, *arguments in commands(page):
+        assert command in COMMANDS
+        arguments = [word for word in arguments if word != "--help"]
+        if command == "train" and arguments:
+            parse_train(arguments)
+        elif arguments:
+            parse(command, options_of(command), arguments)
 
 
-def test_the_problem_of_the_docs_runs_like_the_others(mine, tmp_path, capsys):
-    flags = "--seeds 1 --iterations 2 --steps-per-iteration 64 --evaluation-episodes 2"
-    small = "--learner.num-minibatches 4 --learner.hidden 8"
-    main(["train", "mine:GATE", *flags.split(), *small.split()])
-    folder = RunFolder(tmp_path / "runs" / "mine-GATE-spdl-ppo")
-    assert folder.is_finished
-    assert folder.experiment().problem == "mine:GATE"
-    main(["plot", str(folder.path)])
-    assert "learning_curve.png" in capsys.readouterr().out
-    main(["watch", str(folder.path), "--episodes", "1", "--out", "film.gif"])
-    with Image.open(tmp_path / "film.gif") as film:
-        colours = film.convert("RGB").getcolors(10**6)
-    assert len(colours) > 10  # something is to be seen
-    with pytest.raises(SystemExit):
-        main(["train", "mine:environment"])
-    assert "should be a selfpaced.Problem, got GymnasiumEnv" in capsys.readouterr().err
+def test_commands_are_found_in_blocks_and_in_prose(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```bash\nselfpaced list  # all\nmake test\n```\nAlso `selfpaced plot RUN`.")
+    assert commands(page) == [["list"], ["plot", "RUN"]]
 
 
-@pytest.mark.parametrize("code", blocks("bash"))
-def test_commands_on_the_pages_exist(code, mine):
-    for line in code.splitlines():
-        words = shlex.split(line, comments=True)
-        if words[:1] != ["selfpaced"]:
-            continue
-        assert words[1] in COMMANDS
-        if words[1] == "train":
-            parse_train(words[2:])
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_links_on_the_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
-def test_the_environment_of_the_docs_can_be_learned():
-    page = (ROOT / "docs/add-your-own.md").read_text()
-    code = next(
-        code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "ROLLING" in code
-    )
-    space: dict = {"__name__": "rolling"}
-    exec(code, space)
-    settings = {"seeds": (1,), "steps_per_iteration": 500}
-    training = Training(space["ROLLING"], Default(), PPO(learning_rate=3e-3), **settings)
-    state = training.init()
-    before = training.evaluate(state, 0, 20).discounted_return.mean()
-    for iteration in range(8):
-        state, _ = training.iterate(state, iteration)
-    assert training.evaluate(state, 8, 20).discounted_return.mean() > 2 * before
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
-def test_the_example_teacher_of_the_docs_keeps_the_contract():
-    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/add-your-own.md").read_text(), re.S)
+SMALL = "--seeds 1 --iterations 2 --steps-per-iteration 64 --evaluation-episodes 2"
+
+
+def test_the_problem_of_the_docs_runs_like_the_others(folder, capsys):
+    small = "--learner.num-minibatches 4 --learner.hidden 8"
+    main(["train", "mine:GATE", *SMALL.split(), *small.split()])
+    run = RunFolder(folder / "runs" / "mine-GATE-spdl-ppo")
+    assert run.is_finished
+    assert run.experiment().problem == "mine:GATE"
+    main(["plot", str(run.path)])
+    assert "learning_curve.png" in capsys.readouterr().out
+    main(["watch", str(run.path), "--episodes", "1", "--out", "video.gif"])
+    with Image.open(folder / "video.gif") as video:
+        colours = video.convert("RGB").getcolors(10**6)
+    assert len(colours) > 10  # not an empty picture
+    with pytest.raises(SystemExit):
+        main(["train", "mine:environment"])
+    assert "must be a selfpaced.Problem, got GymnasiumEnv" in capsys.readouterr().err
+
+
+def test_problem_teacher_learner_and_figure_of_the_docs_run_together(folder, capsys):
+    parts = "--teacher near_success:NearSuccess --learner linear:LinearPolicyGradient"
+    for out in ("one", "two"):
+        main(["train", "rolling:ROLLING", *SMALL.split(), *parts.split(), "--out", out])
+    main(["plot", "one"])
+    main(["plot", "one", "two", "--out", "both"])
+    assert "positions.png" in capsys.readouterr().out
+    assert (folder / "one" / "figures" / "positions.png").exists()
+    assert (folder / "both" / "positions.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("learner", "iterations"), [(PPO(learning_rate=3e-3), 8), ("LinearPolicyGradient", 16)]
+)
+def test_the_environment_of_the_docs_can_be_learned(learner, iterations):
+    space: dict = {"__name__": "page"}
+    exec(code_with("class LinearPolicyGradient"), space)
+    exec(code_with("ROLLING = "), space)
+    learner = space[learner]() if isinstance(learner, str) else learner
+    method = CurriculumLearning(Default(), learner)
+    with method.training(space["ROLLING"], (1,), steps_per_iteration=500) as training:
+        state = training.init()
+        before = training.target_episodes(state.learner, 0, 20).discounted_return.mean()
+        for iteration in range(iterations):
+            state, _ = training.iterate(state, iteration)
+        after = training.target_episodes(state.learner, iterations, 20).discounted_return.mean()
+    assert after > max(2 * before, 0.1)
+
+
+def test_the_teacher_of_the_docs_keeps_the_contract():
     space: dict = {"__name__": "near_success"}
-    exec(code.group(1), space)
-    from tests.contracts import test_teachers as contract
+    exec(code_with("class NearSuccess:"), space)
+    teacher, contexts = space["NearSuccess"](), PROBLEMS["point-mass-3d"].contexts
 
-    teacher = space["NearSuccess"]()
-    contract.test_contexts_lie_inside_the_box(teacher)
-    contract.test_sampling_is_pure(teacher)
-    contract.test_updating_leaves_the_given_state_alone_and_keeps_its_structure(teacher)
-    contract.test_iterations_without_a_finished_episode_are_survived(teacher)
+    def rng(number=0):
+        return np.random.default_rng(number)
+
+    def episodes(num):
+        inside = contexts.sample_uniform(rng(1), num)
+        success = np.arange(num) % 2 == 0
+        return Episodes(
+            inside, np.zeros((num, 7)), np.ones(num), np.ones(num), success, np.ones(num)
+        )
+
+    state = teacher.init(rng(), contexts)
+    for num in (10, 0, 100):  # also without a finished episode
+        copy = jax.tree.map(np.copy, state)
+        new, metrics = teacher.update(rng(2), contexts, state, episodes(num))
+        jax.tree.map(np.testing.assert_array_equal, state, copy)  # the given state is left alone
+        assert jax.tree.structure(new) == jax.tree.structure(state)
+        assert metrics == {"teacher/successes": num / 2}
+        state = new
+    sampled = teacher.sample(rng(3), contexts, state, 500)
+    assert sampled.shape == (500, 3)
+    assert contexts.contains(sampled).all()
+    np.testing.assert_array_equal(sampled, teacher.sample(rng(3), contexts, state, 500))
 
 
-@pytest.mark.parametrize(("page", "known"), [("teachers", TEACHERS), ("learners", LEARNERS)])
-def test_every_setting_is_explained_where_its_owner_is(page, known):
+@pytest.mark.parametrize(
+    ("page", "known"),
+    [
+        ("teachers", {**TEACHERS, "sprl": EpisodicUpdate}),
+        ("learners", {**LEARNERS, "episodic": EpisodicPolicy}),
+    ],
+)
+def test_every_setting_is_explained_in_the_section_of_its_owner(page, known):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
+    names = {"sprl": "SPRL", "alp-gmm": "ALP-GMM"}
     for name, kind in known.items():
-        section = sections.get(kind.__name__) or sections.get(name) or sections["ALP-GMM"]
+        title = names.get(name, kind.__name__)
+        assert title in sections, f"docs/{page}.md must have a section {title}"
         fields = [field.name for field in dataclasses.fields(kind)]
-        assert [field for field in fields if f"`{field}`" not in section] == [], name
+        assert [field for field in fields if f"`{field}`" not in sections[title]] == [], name

@@ -1,45 +1,73 @@
+"""Experiments: their checks, their plain form, and the paper's presets."""
+
 import json
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from selfpaced import PPO, SPDL, Default, Experiment, Random, SelfpacedError, neurips2020
-from selfpaced.problems import BALL_CATCHING, find_problem
+from selfpaced import (
+    PPO,
+    SPDL,
+    SPRL,
+    CurriculumLearning,
+    Default,
+    Experiment,
+    Random,
+    SelfpacedError,
+    neurips2020,
+)
+from selfpaced.experiment import Budget
+from selfpaced.presets.ball_catching import BALL_CATCHING
+from selfpaced.registry import find_problem
+
+
+class TargetContexts:
+    """The methods of a user's teacher; not a dataclass of settings."""
+
+    def init(self, rng, contexts):
+        return Default().init(rng, contexts)
+
+    def sample(self, rng, contexts, state, num):
+        return Default().sample(rng, contexts, state, num)
+
+    def update(self, rng, contexts, state, episodes):
+        return Default().update(rng, contexts, state, episodes)
 
 
 @dataclass(frozen=True)
-class Mine(Default):
-    """Somebody's own teacher."""
+class Mine(TargetContexts):
+    """A user's teacher."""
 
-    eagerness: float = 2.0
-
-
-class Plain:
-    """Not a dataclass."""
+    rate: float = 2.0
 
 
 @dataclass
-class Changing:
+class Changing(TargetContexts):
     """Not frozen."""
 
 
 @dataclass(frozen=True)
-class Idle:
-    """A teacher that forgets half of what a teacher does."""
+class Incomplete:
+    """A teacher without update."""
 
     init = sample = None
 
 
 @dataclass(frozen=True)
-class Demanding(Default):
-    """Cannot be made without being told more."""
+class Derived(SPDL):
+    """A class of ours that must not be derived from."""
 
-    eagerness: float = field()
+
+@dataclass(frozen=True)
+class WithoutDefault(TargetContexts):
+    """A teacher whose setting has no default."""
+
+    rate: float = field()
 
 
 def test_the_preset_is_the_published_configuration():
     experiment = neurips2020("point-mass-3d")
-    assert experiment.teacher == SPDL(
+    assert experiment.method.teacher == SPDL(
         zeta=1.4,
         alpha_offset=10,
         update_offset=5,
@@ -48,7 +76,7 @@ def test_the_preset_is_the_published_configuration():
         kl_threshold=8000.0,
         constraint="old_new",
     )
-    assert experiment.learner == PPO(
+    assert experiment.method.learner == PPO(
         hidden=(21,),
         learning_rate=2.5e-4,
         num_epochs=8,
@@ -66,12 +94,12 @@ def test_the_preset_is_the_published_configuration():
 
 
 def test_the_two_dimensional_preset_has_a_two_dimensional_bound():
-    assert neurips2020("point-mass-2d").teacher.std_lower_bound == (0.2, 0.1875)
+    assert neurips2020("point-mass-2d").method.teacher.std_lower_bound == (0.2, 0.1875)
 
 
 @pytest.mark.parametrize("teacher", [SPDL(std_lower_bound=(0.1, 0.2)), Random(), Mine(3.0)])
 def test_an_experiment_survives_json(teacher):
-    experiment = replace(neurips2020("point-mass-2d"), teacher=teacher, seeds=(4, 9))
+    experiment = replace(neurips2020("point-mass-2d").with_parts(teacher=teacher), seeds=(4, 9))
     text = json.dumps(experiment.to_dict())
     assert Experiment.from_dict(json.loads(text)) == experiment
 
@@ -84,18 +112,19 @@ def test_evaluations_come_before_training_every_few_iterations_and_at_the_end():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"problem": "point-mass-4d"}, "unknown problem 'point-mass-4d': did you mean 'point-mass"),
+        ({"problem": "point-mass-4d"}, "got 'point-mass-4d'; did you mean 'point-mass"),
         ({"iterations": 0}, "iterations must be positive, got 0"),
-        ({"seeds": ()}, "seeds wants different whole numbers"),
-        ({"seeds": (1, 1)}, "seeds wants different whole numbers"),
-        ({"seeds": (-1,)}, "seeds wants different whole numbers from 0"),
-        ({"seeds": (1.5,)}, "seeds wants different whole numbers"),
+        ({"seeds": ()}, "seeds must be a tuple of different whole numbers"),
+        ({"seeds": (1, 1)}, "seeds must be a tuple of different whole numbers"),
+        ({"seeds": (-1,)}, "seeds must be a tuple of different whole numbers from 0"),
+        ({"seeds": (1.5,)}, "seeds must be a tuple of different whole numbers"),
         ({"seeds": (2**32,)}, r"from 0 to 2\*\*32 - 1"),
         ({"iterations": 2.5}, "iterations must be a whole number, got 2.5"),
         ({"num_environments": 3}, "multiple of num_environments"),
-        ({"seeds": 3}, r"seeds wants a tuple of numbers, as \(1, 2, 3\), got 3"),
-        ({"teacher": "spdl"}, r"teacher wants settings, as SPDL\(\) or PPO\(\), got 'spdl'"),
-        ({"learner": PPO}, "learner wants settings"),
+        ({"seeds": 3}, r"seeds must be a tuple .*, as \(1, 2, 3\), got 3"),
+        ({"method": SPDL()}, r"method must be CurriculumLearning\(teacher, learner\) or SPRL\(\)"),
+        ({"initial_policy": "hold"}, "requires a host environment; point-mass-3d runs in JAX"),
+        ({"environment": BALL_CATCHING.environment}, "environment must be settings of PointMass"),
         ({"iterations": "10"}, "iterations must be positive, got '10'"),
     ],
 )
@@ -105,21 +134,40 @@ def test_an_impossible_experiment_says_what_is_wrong(changes, message):
 
 
 @pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"teacher": "spdl"}, r"teacher must be .*, as SPDL\(\) or PPO\(\), got 'spdl'"),
+        ({"learner": PPO}, "learner must be an instance of its settings"),
+    ],
+)
+def test_parts_must_be_settings(parts, message):
+    with pytest.raises(SelfpacedError, match=message):
+        CurriculumLearning(**({"teacher": SPDL(), "learner": PPO()} | parts))
+    with pytest.raises(SelfpacedError, match=message):
+        neurips2020("point-mass-3d").with_parts(**parts)
+
+
+@pytest.mark.parametrize(
     ("role", "name", "message"),
     [
-        ("teacher", "sdpl", "unknown teacher 'sdpl': did you mean 'spdl'"),
-        ("learner", "pqo", "unknown learner 'pqo': did you mean 'ppo'"),
-        ("teacher", "nowhere:Found", "No module named 'nowhere'; run this where it lies"),
+        ("teacher", "sdpl", "got 'sdpl'; did you mean 'spdl'"),
+        ("learner", "pqo", "got 'pqo'; did you mean 'ppo'"),
+        ("teacher", "nowhere:Found", "No module named 'nowhere'; run this in its folder"),
         ("teacher", "nowhere.to.be:found", "cannot load teacher"),
-        ("teacher", "selfpaced:Nobody", "there is no 'Nobody' in .*selfpaced/__init__.py"),
-        ("teacher", ":Nobody", "cannot load teacher"),
-        ("teacher", "./mine:Nobody", "cannot load teacher"),
-        ("teacher", "json:dumps", "should be a frozen dataclass"),
-        ("teacher", f"{__name__}:Plain", "should be a frozen dataclass"),
-        ("teacher", f"{__name__}:Changing", "should be a frozen dataclass"),
-        ("teacher", f"{__name__}:Idle", "lacks update, distribution, advice"),
-        ("teacher", f"{__name__}:Demanding", "give all settings of teacher Demanding defaults"),
-        ("learner", f"{__name__}:Mine", "lacks act, value, steps_per_update"),
+        ("teacher", "selfpaced:Missing", "there is no 'Missing' in .*selfpaced/__init__.py"),
+        ("teacher", ":Missing", "cannot load teacher"),
+        ("teacher", "./mine:Missing", "cannot load teacher"),
+        ("teacher", "json:dumps", "must be a frozen dataclass"),
+        ("teacher", f"{__name__}:TargetContexts", "must be a frozen dataclass"),
+        ("teacher", f"{__name__}:Changing", "must be a frozen dataclass"),
+        ("teacher", f"{__name__}:Incomplete", "lacks update"),
+        ("teacher", f"{__name__}:Derived", "must not derive from SPDL, which is final"),
+        (
+            "teacher",
+            f"{__name__}:WithoutDefault",
+            "every setting of teacher WithoutDefault must have a default",
+        ),
+        ("learner", f"{__name__}:Mine", "lacks steps_per_update, act, policy, value"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
@@ -131,16 +179,14 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
     ("code", "message"),
     [("1 / 0", r"ZeroDivisionError: .* \(.*mistaken.py, line 2\)"), ("1 /", "mistaken.py, line 2")],
 )
-def test_a_mistake_in_somebodys_module_is_shown_with_its_place(
-    tmp_path, monkeypatch, code, message
-):
+def test_a_mistake_in_a_users_module_is_shown_with_its_place(tmp_path, monkeypatch, code, message):
     (tmp_path / "mistaken.py").write_text(f"x = 1\n{code}\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(SelfpacedError, match=f"cannot load problem 'mistaken:P': .*{message}"):
         neurips2020("mistaken:P")
 
 
-def test_a_discount_that_is_none_is_refused():
+def test_a_discount_above_one_is_refused():
     with pytest.raises(SelfpacedError, match=r"discount must lie in \(0, 1\], got 1.5"):
         replace(find_problem("point-mass-2d"), discount=1.5)
 
@@ -151,15 +197,15 @@ def test_something_else_than_an_experiment_is_refused():
 
 
 def test_sprl_and_a_step_based_learner_do_not_go_together():
-    assert neurips2020("point-mass-3d", "sprl").teacher.zeta == 2.0
-    with pytest.raises(SelfpacedError, match="sprl and learner episodic go with each other only"):
+    assert neurips2020("point-mass-3d", "sprl").method.update.zeta == 2.0
+    with pytest.raises(SelfpacedError, match="sprl and learner episodic require each other"):
         neurips2020("point-mass-3d", "sprl", "ppo")
-    with pytest.raises(SelfpacedError, match="got spdl and episodic"):
+    with pytest.raises(SelfpacedError, match="got SPDL and EpisodicPolicy"):
         neurips2020("point-mass-3d", "spdl", "episodic")
 
 
 def test_spdl_keeps_what_belongs_to_the_problem_with_a_learner_that_the_paper_did_not_try():
-    teacher = neurips2020("ant-gate", "spdl", "trpo").teacher
+    teacher = neurips2020("ant-gate", "spdl", "trpo").method.teacher
     assert (teacher.std_lower_bound, teacher.update_offset) == ((1.0, 0.5), 100)
 
 
@@ -169,5 +215,19 @@ def test_the_problems_own_environment_is_no_difference():
 
 
 def test_settings_without_defaults_can_be_given_in_python():
-    experiment = replace(neurips2020("point-mass-2d"), teacher=Demanding(eagerness=3.0))
+    experiment = neurips2020("point-mass-2d").with_parts(teacher=WithoutDefault(rate=3.0))
     assert Experiment.from_dict(experiment.to_dict()) == experiment
+
+
+def test_sprl_survives_json_under_the_names_of_its_parts():
+    experiment = neurips2020("point-mass-2d", "sprl")
+    plain = json.loads(json.dumps(experiment.to_dict()))
+    assert (plain["teacher"]["name"], plain["learner"]["name"]) == ("sprl", "episodic")
+    assert isinstance(experiment.method, SPRL)
+    assert Experiment.from_dict(plain) == experiment
+
+
+def test_the_budget_is_part_of_the_experiment():
+    budget = Budget(iterations=7, steps_per_iteration=64, evaluate_every=2)
+    settings = {"iterations": 7, "steps_per_iteration": 64, "evaluate_every": 2}
+    assert replace(neurips2020("point-mass-3d"), **settings).budget == budget

@@ -47,9 +47,7 @@ def test_intervals_are_the_same_every_time():
 
 
 @pytest.mark.parametrize(("num_seeds", "low", "high"), [(20, 0.88, 1.0), (3, 0.62, 0.84)])
-def test_the_interval_holds_the_truth_as_often_as_it_says_if_the_seeds_are_many(
-    num_seeds, low, high
-):
+def test_the_interval_has_its_coverage_if_the_seeds_are_many(num_seeds, low, high):
     rng = np.random.default_rng(3)
     estimates = [interquartile_mean(rng.normal(size=num_seeds)) for _ in range(80)]
     assert low <= np.mean([estimate.low < 0 < estimate.high for estimate in estimates]) <= high
@@ -82,7 +80,7 @@ def test_the_t_tests_are_those_of_scipy():
     assert t_test(ONE, TWO) != t_test(ONE, TWO, equal_variances=True)
 
 
-def test_students_test_by_hand():
+def test_the_pooled_t_test_by_hand():
     # means 2 and 4, pooled variance 1: t = -2 / sqrt(2/3) with 4 degrees of freedom
     by_hand = 2 * stats.t.sf(2 / math.sqrt(2 / 3), 4)
     assert t_test([1, 2, 3], [3, 4, 5], equal_variances=True) == pytest.approx(by_hand)
@@ -114,7 +112,7 @@ def test_a_single_seed_has_a_value_and_no_interval():
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_numbers_that_are_none_are_refused(bad):
+def test_numbers_that_are_not_finite_are_refused(bad):
     values = [1.0, bad, 3.0]
     for function in (
         mean_and_standard_error,
@@ -122,7 +120,7 @@ def test_numbers_that_are_none_are_refused(bad):
         lambda these: t_test(these, [1.0, 2.0]),
         lambda these: probability_of_improvement([1.0, 2.0], these),
     ):
-        with pytest.raises(SelfpacedError, match=f"want finite numbers, got {bad} in place 2"):
+        with pytest.raises(SelfpacedError, match=f"values must be finite, got {bad} in place 2"):
             function(values)
     with pytest.raises(SelfpacedError, match="in 1 of 2 curves"):
         area_under_curve([0, 5], [[1.0, 2.0], [bad, 2.0]])
@@ -149,11 +147,11 @@ def test_the_area_is_the_mean_height_also_between_uneven_evaluations():
 def test_the_time_to_a_threshold_is_the_first_evaluation_that_reaches_it():
     curves = np.array([[0.0, 9.0, 0.0], [4.0, 0.0, 1.0], [3.0, 0.0, 1.0], [5.0, 0.0, 2.0]])
     assert time_to_threshold([0, 5, 10, 15], curves, 4.0) == [5, 0, None]
-    with pytest.raises(SelfpacedError, match="threshold must be a number, got nan"):
+    with pytest.raises(SelfpacedError, match="threshold must be finite, got nan"):
         time_to_threshold([0], [[1.0]], float("nan"))
 
 
-def test_the_median_time_knows_of_those_that_never_got_there():
+def test_the_median_time_counts_seeds_that_never_reach_the_threshold():
     assert median_time([5, 10, None]) == 10
     assert math.isnan(median_time([5, None, None]))
     assert math.isnan(median_time([5, None]))

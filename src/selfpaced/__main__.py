@@ -1,4 +1,4 @@
-"""`python -m selfpaced` is the command `selfpaced`."""
+"""Run the command line as a module: `python -m selfpaced`."""
 
 from selfpaced.commands.main import main
 

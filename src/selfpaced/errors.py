@@ -20,6 +20,10 @@ class MissingPartError(SelfpacedError):
     """Raised if an optional dependency is missing; features that do not use it still work."""
 
 
+class InterruptedRunError(Exception):
+    """Raised after Ctrl-C or SIGTERM; everything up to then is saved."""
+
+
 def require(condition: bool, message: str) -> None:
     """Raise a `SelfpacedError` with this message unless the condition holds."""
     if not condition:

@@ -26,7 +26,7 @@ class Problem:
         contexts: the box of contexts, where to start in it, and where to arrive.
         discount: discount factor in (0, 1].
         figures: figures beyond the common ones, each as `module:FIGURE` of a
-            `selfpaced.reports.figures.Figures`.
+            `selfpaced.reports.problem_figure.ProblemFigure`.
         presets: published settings, as pairs of a preset's name and `module:PRESET`.
 
     Raises:

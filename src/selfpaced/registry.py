@@ -12,15 +12,15 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.validation import require_choice
 
 if TYPE_CHECKING:
-    from selfpaced.learners.base import Learner
+    from selfpaced.learners.base import AnyLearner
     from selfpaced.problems import Problem
-    from selfpaced.teachers.base import Teacher
+    from selfpaced.teachers.base import AnyTeacher
 
 T = TypeVar("T")
 
@@ -36,6 +36,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         found: T = _import("selfpaced", self._places[name])
         return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places  # without importing it
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -61,7 +64,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return next((name for name, known in self._places.items() if known == place), place)
 
 
-TEACHERS: Registry[type[Teacher]] = Registry(
+TEACHERS: Registry[type[AnyTeacher]] = Registry(
     "teacher",
     {
         "spdl": "selfpaced.teachers.spdl:SPDL",
@@ -71,7 +74,7 @@ TEACHERS: Registry[type[Teacher]] = Registry(
         "default": "selfpaced.teachers.fixed:Default",
     },
 )
-LEARNERS: Registry[type[Learner]] = Registry(
+LEARNERS: Registry[type[AnyLearner]] = Registry(
     "learner",
     {
         "ppo": "selfpaced.learners.ppo:PPO",
@@ -120,7 +123,7 @@ def find_settings(registry: Registry[type[T]], name: str, methods: tuple[str, ..
     )
     lacking = [method for method in methods if not hasattr(found, method)]
     require(not lacking, f"{what} must have {', '.join(methods)}; it lacks {', '.join(lacking)}")
-    final = [base.__name__ for base in found.__mro__[1:] if getattr(base, "__final__", False)]
+    final = [base.__name__ for base in found.__mro__[1:] if vars(base).get("__final__")]
     require(
         not final,
         f"{what} must not derive from {', '.join(final)}, which is final; keep one in a field and "
@@ -149,9 +152,9 @@ def load_object(kind: str, name: str) -> object:
     return found
 
 
-def _import(kind, name):  # type: ignore[no-untyped-def]  # the caller knows the type
+def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
+    if module.partition(".")[0] != "selfpaced" and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
         found = import_module(module)

@@ -1,19 +1,35 @@
-"""What every registered teacher promises."""
+"""The contract of teachers, for every entry of the registry."""
+
+import dataclasses
+import inspect
 
 import jax
 import numpy as np
 import pytest
 
 from selfpaced import Episodes
-from selfpaced.problems import POINT_MASS_3D
+from selfpaced.registry import PROBLEMS, TEACHERS
 from selfpaced.runs.storage import name_leaves, read_arrays, restore_leaves, write_arrays
-from selfpaced.teachers import TEACHERS
+from selfpaced.teachers.base import (
+    GivesAdvice,
+    HasGaussian,
+    ReusesEpisodes,
+    Teacher,
+    UpdatesBlocks,
+)
 
-CONTEXTS = POINT_MASS_3D.contexts
+CONTEXTS = PROBLEMS["point-mass-3d"].contexts
+PROTOCOLS = (Teacher, UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice)
 
 
-# SPRL is not a teacher in this sense, it also improves the policy: see teachers/test_sprl.py
-@pytest.fixture(params=[name for name in TEACHERS if name != "sprl"], name="teacher")
+def having(ability):
+    """Run a test for every registered teacher with this ability, as the argument `teacher`."""
+    names = [name for name in TEACHERS if issubclass(TEACHERS[name], ability)]
+    assert names
+    return pytest.mark.parametrize("teacher", [TEACHERS[name]() for name in names], ids=names)
+
+
+@pytest.fixture(params=TEACHERS, name="teacher")
 def _teacher(request):
     return TEACHERS[request.param]()
 
@@ -22,23 +38,23 @@ def rng(number=0):
     return np.random.default_rng(number)
 
 
-def some_episodes(contexts):
+def some_episodes(contexts, seed=0):
     num = len(contexts)
     return Episodes(
         context=contexts,
         first_observation=np.zeros((num, 7)),
-        discounted_return=rng(1).uniform(0, 10, num),
-        value=rng(2).uniform(0, 10, num),
-        success=rng(3).uniform(size=num) < 0.5,
+        discounted_return=rng(seed + 1).uniform(0, 10, num),
+        value=rng(seed + 2).uniform(0, 10, num),
+        success=rng(seed + 3).uniform(size=num) < 0.5,
         length=np.full(num, 100),
     )
 
 
-def after(teacher, num_updates):
-    state = teacher.init(rng(), CONTEXTS)
-    for number in range(num_updates):
-        contexts = teacher.sample(rng(number), state, 40)
-        state, _ = teacher.update(rng(number), state, some_episodes(contexts))
+def after(teacher, num_updates, seed=0):
+    state = teacher.init(rng(seed), CONTEXTS)
+    for number in range(seed, seed + num_updates):
+        contexts = teacher.sample(rng(number), CONTEXTS, state, 40)
+        state, _ = teacher.update(rng(number), CONTEXTS, state, some_episodes(contexts))
     return state
 
 
@@ -47,25 +63,64 @@ def assert_same(left, right):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", TEACHERS)
+def test_a_teacher_is_a_frozen_final_dataclass_with_defaults(name):
+    kind = TEACHERS[name]
+    assert dataclasses.is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen
+    assert kind.__final__
+    assert kind.__mro__ == (kind, object)
+    assert kind() == kind()
+    assert hash(kind()) == hash(kind())
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+def test_a_teacher_fulfils_the_protocol(name):
+    assert isinstance(TEACHERS[name](), Teacher)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", TEACHERS)
+def test_methods_have_the_arguments_of_their_protocol(name, protocol):
+    methods = [method for method in vars(protocol) if not method.startswith("_")]
+    methods = [method for method in methods if inspect.isfunction(getattr(protocol, method))]
+    present = [method for method in methods if hasattr(TEACHERS[name], method)]
+    assert present in ([], methods)  # an ability is complete or absent
+    for method in present:
+        expected = inspect.signature(getattr(protocol, method)).parameters
+        assert list(inspect.signature(getattr(TEACHERS[name], method)).parameters) == list(expected)
+
+
+def test_the_state_is_a_named_tuple_of_numpy_arrays(teacher):
+    for num_updates in (0, 8):
+        state = after(teacher, num_updates)
+        assert isinstance(state, tuple)
+        assert isinstance(state._fields, tuple)
+        for leaf in jax.tree.leaves(state):
+            assert isinstance(leaf, np.ndarray | np.generic)
+
+
 def test_contexts_lie_inside_the_box(teacher):
     for num_updates in (0, 20):
-        contexts = teacher.sample(rng(7), after(teacher, num_updates), 500)
+        contexts = teacher.sample(rng(7), CONTEXTS, after(teacher, num_updates), 500)
         assert contexts.shape == (500, 3)
         assert CONTEXTS.contains(contexts).all()
 
 
 def test_sampling_is_pure(teacher):
     state = after(teacher, 8)
-    first = teacher.sample(rng(5), state, 30)
-    np.testing.assert_array_equal(first, teacher.sample(rng(5), state, 30))
-    assert (first != teacher.sample(rng(6), state, 30)).any()
+    copy = jax.tree.map(np.copy, state)
+    first = teacher.sample(rng(5), CONTEXTS, state, 30)
+    np.testing.assert_array_equal(first, teacher.sample(rng(5), CONTEXTS, state, 30))
+    assert (first != teacher.sample(rng(6), CONTEXTS, state, 30)).any()
+    assert_same(state, copy)
 
 
 def test_updating_leaves_the_given_state_alone_and_keeps_its_structure(teacher):
     state = after(teacher, 8)
     copy = jax.tree.map(np.copy, state)
-    episodes = some_episodes(teacher.sample(rng(), state, 40))
-    new, metrics = teacher.update(rng(), state, episodes)
+    episodes = some_episodes(teacher.sample(rng(), CONTEXTS, state, 40))
+    new, metrics = teacher.update(rng(), CONTEXTS, state, episodes)
     assert_same(state, copy)
     assert jax.tree.structure(new) == jax.tree.structure(state)
     assert all("/" in name and np.isfinite(value) for name, value in metrics.items())
@@ -79,8 +134,8 @@ def test_iterations_without_a_finished_episode_are_survived(teacher):
     state = after(teacher, 8)
     empty = some_episodes(np.zeros((0, 3)))
     for _ in range(3):
-        state, _ = teacher.update(rng(), state, empty)
-    assert CONTEXTS.contains(teacher.sample(rng(), state, 100)).all()
+        state, _ = teacher.update(rng(), CONTEXTS, state, empty)
+    assert CONTEXTS.contains(teacher.sample(rng(), CONTEXTS, state, 100)).all()
 
 
 def test_the_state_survives_storage_exactly(teacher, tmp_path):
@@ -91,13 +146,68 @@ def test_the_state_survives_storage_exactly(teacher, tmp_path):
     restored = restore_leaves("teacher", template, arrays, same_shape=False)
     assert_same(restored, state)
     np.testing.assert_array_equal(
-        teacher.sample(rng(9), restored, 20), teacher.sample(rng(9), state, 20)
+        teacher.sample(rng(9), CONTEXTS, restored, 20), teacher.sample(rng(9), CONTEXTS, state, 20)
     )
-    episodes = some_episodes(teacher.sample(rng(9), state, 40))
+    episodes = some_episodes(teacher.sample(rng(9), CONTEXTS, state, 40))
     assert_same(
-        teacher.update(rng(), restored, episodes)[0], teacher.update(rng(), state, episodes)[0]
+        teacher.update(rng(), CONTEXTS, restored, episodes)[0],
+        teacher.update(rng(), CONTEXTS, state, episodes)[0],
     )
 
 
-def test_advice_is_text(teacher):
-    assert all(isinstance(text, str) for text in teacher.advice(after(teacher, 8), 1000))
+@having(UpdatesBlocks)
+def test_a_block_is_updated_like_its_seeds_one_by_one(teacher):
+    seeds = (1, 2, 3)
+    states = [after(teacher, 12, seed) for seed in seeds]
+    contexts = [
+        teacher.sample(rng(seed), CONTEXTS, state, 30 + seed)
+        for seed, state in zip(seeds, states, strict=True)
+    ]
+    episodes = [some_episodes(*each) for each in zip(contexts, seeds, strict=True)]
+    together = teacher.update_block([rng(seed) for seed in seeds], CONTEXTS, states, episodes)
+    for seed, state, ended, (new, metrics) in zip(seeds, states, episodes, together, strict=True):
+        alone, alone_metrics = teacher.update(rng(seed), CONTEXTS, state, ended)
+        # programs compiled for a block sum in another order: equal up to rounding
+        for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        assert metrics == pytest.approx(alone_metrics, rel=1e-9, abs=1e-12)
+
+
+@having(UpdatesBlocks)
+def test_a_block_of_one_seed_is_updated_bit_identically(teacher):
+    state = after(teacher, 12)
+    episodes = some_episodes(teacher.sample(rng(), CONTEXTS, state, 40))
+    ((new, metrics),) = teacher.update_block([rng(1)], CONTEXTS, [state], [episodes])
+    alone, alone_metrics = teacher.update(rng(1), CONTEXTS, state, episodes)
+    assert_same(new, alone)
+    assert metrics == alone_metrics
+
+
+@having(ReusesEpisodes)
+def test_remembered_episodes_take_new_values(teacher):
+    state = after(teacher, 8)
+    observations = teacher.remembered(state)
+    new = teacher.revalued(state, np.arange(len(observations), dtype=np.float64))
+    assert jax.tree.structure(new) == jax.tree.structure(state)
+    np.testing.assert_array_equal(teacher.remembered(new), observations)
+
+
+@having(HasGaussian)
+def test_contexts_are_drawn_from_the_gaussian_and_clipped(teacher):
+    for num_updates in (0, 8):
+        state = after(teacher, num_updates)
+        drawn = teacher.gaussian(CONTEXTS, state).sample(rng(5), 50)
+        np.testing.assert_array_equal(
+            teacher.sample(rng(5), CONTEXTS, state, 50), CONTEXTS.clip(drawn)
+        )
+
+
+@having(GivesAdvice)
+def test_advice_is_a_tuple_of_texts_and_pure(teacher):
+    for num_updates in (0, 8):
+        state = after(teacher, num_updates)
+        copy = jax.tree.map(np.copy, state)
+        advice = teacher.advice(CONTEXTS, state, 1000)
+        assert isinstance(advice, tuple)
+        assert all(isinstance(text, str) for text in advice)
+        assert_same(state, copy)

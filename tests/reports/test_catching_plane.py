@@ -13,16 +13,16 @@ from selfpaced.reports.catching_plane import (
     draw_catching_planes,
     outline_of,
 )
-from selfpaced.reports.context_path import Travel
+from selfpaced.reports.context_path import ContextPath
 
 pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoco")
 
 START = [0.0, 0.4, 0.0, 1.5, 0.0, 0.0, 0.0]
 
 
-def travel_at(iterations):
+def path_at(iterations):
     samples = np.zeros((len(iterations), 1, 4, 3))
-    return Travel(BALL_CATCHING_CONTEXTS, np.array(iterations), samples, None, None)
+    return ContextPath(BALL_CATCHING_CONTEXTS, np.array(iterations), samples, None, None)
 
 
 def test_contexts_are_points_about_the_shoulder():
@@ -41,12 +41,12 @@ def test_the_outline_holds_every_context():
 
 
 def test_the_papers_moments_are_shown_where_they_are_known():
-    travel = travel_at(range(0, 500, 10))
-    assert tuple(travel.iterations[choose_moments(travel)]) == MOMENTS
-    travel = travel_at(range(0, 500, 25))
-    assert tuple(travel.iterations[choose_moments(travel)]) == (0, 50, 75, 100, 150, 200)
-    travel = travel_at(range(0, 500, 50))  # 75 and 100 would be one
-    shown = travel.iterations[choose_moments(travel)]
+    path = path_at(range(0, 500, 10))
+    assert tuple(path.iterations[choose_moments(path)]) == MOMENTS
+    path = path_at(range(0, 500, 25))
+    assert tuple(path.iterations[choose_moments(path)]) == (0, 50, 75, 100, 150, 200)
+    path = path_at(range(0, 500, 50))  # 80 and 110 have the same row
+    shown = path.iterations[choose_moments(path)]
     assert (len(shown), shown[0], shown[-1]) == (6, 0, 450)
 
 

@@ -17,12 +17,12 @@ pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoc
 
 def test_an_evaluation_of_200_throws_is_the_catching_rate(make_run, monkeypatch):
     run = make_run(problem="ball-catching", evaluation_episodes=NUM_THROWS, reached=[15, 10, 20])
-    monkeypatch.setattr(catching_rate, "run_target_episodes", None)  # would be called in vain
-    np.testing.assert_allclose(catching_rates(run), 10 / 20)  # all seeds came as far as 10
+    monkeypatch.setattr(catching_rate, "final_episodes", None)  # must not be called
+    np.testing.assert_allclose(catching_rates(run), 10 / 20)  # all seeds reached 10
 
 
-def test_fewer_evaluations_are_not_enough(make_run):
-    short = BallCatching(max_episode_steps=30)  # over before the ball is there
+def test_fewer_evaluation_episodes_are_not_enough(make_run):
+    short = BallCatching(max_episode_steps=30)  # ends before the ball arrives
     run = make_run(problem="ball-catching", evaluation_episodes=5, environment=short, seeds=(1, 2))
     np.testing.assert_array_equal(catching_rates(run), [0.0, 0.0])
 

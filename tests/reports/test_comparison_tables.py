@@ -24,7 +24,6 @@ from selfpaced.reports.comparison_tables import (
     write_tables,
 )
 from selfpaced.studies.comparison import Cell, Outcome
-from selfpaced.teachers import TEACHERS
 
 MOMENTS = np.arange(0, 21, 5)
 GOOD = np.array([9.0, 9.1, 9.2, 9.3, 9.4])
@@ -34,15 +33,15 @@ POOR = np.array([1.0, 1.5, 0.5, 2.0, 1.2])
 
 @dataclass(frozen=True)
 class Slow:
-    """Stands in for a second learner."""
+    """Placeholder of a second learner."""
 
 
 def outcome(teacher, final, learner="ppo"):
-    """Returns rise in a straight line from zero."""
+    """Return an outcome with returns that rise linearly from zero."""
     experiment = neurips2020("point-mass-3d", teacher, "ppo", tuple(range(1, len(final) + 1)))
     experiment = replace(experiment, iterations=20)
     if learner != "ppo":
-        experiment = replace(experiment, learner=Slow())
+        experiment = experiment.with_parts(learner=Slow())
     returns = MOMENTS[:, None] / 20 * np.asarray(final)
     cell = Cell(teacher, learner, experiment, Path(f"runs/{teacher}-{learner}"))
     return Outcome(cell, MOMENTS, returns, returns / 10, 12.0, {"selfpaced": "0.1.0"})
@@ -96,7 +95,7 @@ def test_the_best_is_marked_only_if_it_beats_every_other(outcomes):
     assert not alone.significantly_best
 
 
-def test_the_threshold_tells_how_fast_they_were(outcomes):
+def test_the_threshold_measures_the_speed_of_learning(outcomes):
     good, poor, fair, *_ = tabulate(outcomes, threshold=6.0)
     assert (good.share_reaching_threshold, good.median_iterations_to_threshold) == (1.0, 15.0)
     assert (fair.share_reaching_threshold, fair.median_iterations_to_threshold) == (0.8, 20.0)
@@ -110,7 +109,7 @@ def test_pairs_are_of_the_same_learner_and_complement_each_other(outcomes):
     assert len(pairs) == 3 * 2 + 2
     there, back = pairs[2:4]
     assert (there.teacher, there.other) == (back.other, back.teacher) == ("spdl", "random")
-    # all but one of five seeds lose to all of ours, and that one to the last one only, tied once
+    # four of the five other seeds lose every pair; the fifth loses one pair and ties one
     assert there.probability.value == pytest.approx((4 * 5 + 1 + 0.5) / 25)
     assert back.probability.value == pytest.approx(1 - there.probability.value)
     assert back.probability.low == pytest.approx(1 - there.probability.high)
@@ -126,7 +125,7 @@ def test_a_single_seed_has_a_table_without_intervals():
     assert draw_comparison_names(outcomes, rows)
 
 
-def test_the_csv_leaves_places_empty_where_there_is_no_number(outcomes, tmp_path):
+def test_the_csv_has_empty_cells_where_there_is_no_number(outcomes, tmp_path):
     rows = tabulate(outcomes)
     paths = write_tables(tmp_path / "new", rows, compare_pairs(outcomes), "text\n")
     assert [path.name for path in paths] == [
@@ -136,12 +135,12 @@ def test_the_csv_leaves_places_empty_where_there_is_no_number(outcomes, tmp_path
     ]
     lines = paths[1].read_text().splitlines()
     columns = lines[0].split(",")
-    wanted = (
+    expected = (
         "problem,teacher,learner,seeds,mean,standard_error,iqm,iqm_low,iqm_high,success_rate,"
         "p_value_against_best,p_value_equal_variances,area_under_curve,share_reaching_threshold,"
         "median_iterations_to_threshold,wall_seconds"
     )
-    assert set(wanted.split(",")) <= set(columns)
+    assert set(expected.split(",")) <= set(columns)
     first = dict(zip(columns, lines[1].split(","), strict=True))
     assert first["p_value_against_best"] == first["threshold"] == ""
     assert first["mean"] == "9.2"
@@ -149,7 +148,7 @@ def test_the_csv_leaves_places_empty_where_there_is_no_number(outcomes, tmp_path
     assert len(paths[2].read_text().splitlines()) == 9
 
 
-def test_the_text_has_a_table_for_each_learner_and_says_how_it_was_made(outcomes):
+def test_the_text_has_a_table_for_each_learner_and_the_command(outcomes):
     cells = [each.cell for each in outcomes] + [outcome("default", POOR, "slow").cell]
     text = describe(cells, outcomes, tabulate(outcomes, 6.0), "selfpaced compare ...")
     lines = text.splitlines()
@@ -169,7 +168,7 @@ def test_the_text_has_a_table_for_each_learner_and_says_how_it_was_made(outcomes
     assert lines[-1].startswith("- not finished yet: default-slow")
 
 
-def test_few_seeds_are_warned_of():
+def test_few_seeds_lead_to_a_warning():
     few, many = tabulate([outcome("spdl", GOOD)]), tabulate([outcome("spdl", np.arange(10.0))])
     assert "too narrow" in warn_of_few_seeds(few)
     assert warn_of_few_seeds(many) == ""
@@ -208,7 +207,7 @@ def test_a_dot_stands_at_the_interquartile_mean(outcomes):
     assert [float(dot.get_xdata()[0]) for dot in dots] == [row.iqm for row in rows[:3]]
 
 
-def test_the_heat_map_shows_percentages_and_what_is_certain_in_bold(outcomes):
+def test_the_heat_map_shows_percentages_and_certain_ones_in_bold(outcomes):
     axes = draw_improvements(outcomes, compare_pairs(outcomes)).axes[0]
     shown = {text.get_position(): text for text in axes.texts}
     assert len(shown) == 6
@@ -220,13 +219,13 @@ def test_the_heat_map_shows_percentages_and_what_is_certain_in_bold(outcomes):
     assert image.mask.diagonal().all()
 
 
-def test_two_that_are_alike_are_not_bold():
+def test_equal_teachers_are_not_bold():
     outcomes = [outcome("spdl", FAIR), outcome("random", FAIR)]
     axes = draw_improvements(outcomes, compare_pairs(outcomes)).axes[0]
     assert [(text.get_text(), text.get_weight()) for text in axes.texts] == [("50%", "normal")] * 2
 
 
-def test_all_pictures_are_saved_and_a_lonely_teacher_has_no_heat_map(outcomes, tmp_path):
+def test_all_figures_are_saved_and_a_single_teacher_has_no_heat_map(outcomes, tmp_path):
     pairs = compare_pairs(outcomes)
     paths = draw_comparison(outcomes, tabulate(outcomes), pairs, tmp_path)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
@@ -236,10 +235,12 @@ def test_all_pictures_are_saved_and_a_lonely_teacher_has_no_heat_map(outcomes, t
     assert names == ["learning_curves.png", "interquartile_means.png"]
 
 
-def test_more_teachers_than_colours_can_be_drawn(monkeypatch):
-    for place in range(9):
-        monkeypatch.setitem(TEACHERS, f"random{place}", TEACHERS["random"])
-    outcomes = [outcome(f"random{place}", FAIR + place) for place in range(9)]
+def test_more_teachers_than_colours_can_be_drawn():
+    outcomes = [
+        replace(plain, cell=replace(plain.cell, teacher=f"random{place}"))
+        for place in range(9)
+        for plain in [outcome("random", FAIR + place)]
+    ]
     looks = {
         (line.get_color(), line.get_linestyle())
         for line in thick_lines(draw_curves(outcomes).axes[0])

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from matplotlib.patches import Ellipse
 
-from selfpaced import SelfpacedError
-from selfpaced.problems import PROBLEMS
-from selfpaced.reports.context_path import Travel
+from selfpaced import PROBLEMS, SelfpacedError
+from selfpaced.reports.context_path import ContextPath
 from selfpaced.reports.curricula import (
     NUM_MOMENTS,
     draw_contexts,
@@ -14,28 +13,28 @@ from selfpaced.reports.curricula import (
 
 
 def planes(figure):
-    return [axes for axes in figure.findobj(_is_axes) if axes.get_title().startswith("iteration")]
+    return [axes for axes in figure.findobj(is_axes) if axes.get_title().startswith("iteration")]
 
 
-def _is_axes(artist):
+def is_axes(artist):
     return hasattr(artist, "get_title") and hasattr(artist, "transData")
 
 
 def panel_of(figure, name):
     return next(
         axes
-        for axes in figure.findobj(_is_axes)
+        for axes in figure.findobj(is_axes)
         if axes.get_ylabel() == name and axes.get_xlabel() == "iteration"
     )
 
 
-def travel_of(progress, size=2, num_samples=2000):
-    """Contexts at given shares of the way from one corner of the box to the other."""
+def path_of(progress, size=2, num_samples=2000):
+    """Return contexts at given shares of the path between two corners of the box."""
     contexts = PROBLEMS["point-mass-2d"].contexts
     low, high = np.array(contexts.lower), np.array(contexts.upper)
     centres = low + np.asarray(progress)[:, None] * (high - low)
     samples = np.broadcast_to(centres[:, None, None], (len(centres), 1, num_samples, size))
-    return Travel(contexts, 5 * np.arange(len(centres)), samples, None, None)
+    return ContextPath(contexts, 5 * np.arange(len(centres)), samples, None, None)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_contexts_of_any_size_are_drawn(make_run, problem, size, teacher):
     figure.canvas.draw()
     components = [axes for axes in figure.axes if axes.get_xlabel() == "iteration"]
     assert len(components) == size
-    assert len(planes(figure)) == (5 if size > 1 else 0)  # so many evaluations there are
+    assert len(planes(figure)) == (5 if size > 1 else 0)  # one per evaluation
 
 
 def test_the_panel_of_a_component_shows_its_mean_and_the_target(make_run):
@@ -87,30 +86,30 @@ def test_an_outline_has_the_axes_and_the_angle_of_its_gaussian():
     assert along % 180.0 == pytest.approx(np.degrees(0.5))
 
 
-def test_moments_divide_the_way_of_the_contexts_into_equal_shares():
-    # nothing happens for a long time, then the contexts travel, then they stay
+def test_moments_divide_the_path_of_the_contexts_into_equal_shares():
+    # the contexts stay for a long time, then move, then stay again
     progress = np.concatenate([np.zeros(50), np.linspace(0, 1, 11), np.ones(50)])
-    assert travel_of(progress).choose_moments(6) == [0, 52, 54, 56, 58, 110]
+    assert path_of(progress).choose_moments(6) == [0, 52, 54, 56, 58, 110]
 
 
 def test_moments_of_contexts_that_stand_still_are_equally_far_apart():
-    assert travel_of(np.zeros(21)).choose_moments(6) == [0, 4, 8, 12, 16, 20]
+    assert path_of(np.zeros(21)).choose_moments(6) == [0, 4, 8, 12, 16, 20]
 
 
-def test_a_leap_leaves_no_panel_empty():
-    moments = travel_of(np.array([0.0] * 10 + [1.0] * 10)).choose_moments(NUM_MOMENTS)
+def test_a_jump_leaves_no_panel_empty():
+    moments = path_of(np.array([0.0] * 10 + [1.0] * 10)).choose_moments(NUM_MOMENTS)
     assert len(set(moments)) == NUM_MOMENTS
     assert moments[0] == 0
     assert moments[-1] == 19
 
 
-def test_contexts_of_an_unfinished_run_are_drawn_as_far_as_all_seeds_came(make_run):
+def test_contexts_of_an_unfinished_run_are_drawn_up_to_the_slowest_seed(make_run):
     figure = draw_contexts(make_run(reached=[12, 7, 10]))
     figure.canvas.draw()
     assert [axes.get_title() for axes in planes(figure)] == ["iteration 0", "iteration 5"]
 
 
-def test_several_runs_have_a_row_each_whatever_their_contexts(make_run):
+def test_several_runs_with_different_contexts_have_one_row_each(make_run):
     folders = [make_run("a"), make_run("b", problem="probe"), make_run("c", teacher="random")]
     figure = draw_contexts_together(folders)
     figure.canvas.draw()

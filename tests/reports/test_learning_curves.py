@@ -6,9 +6,9 @@ from selfpaced.reports.learning_curves import (
     draw_learning_curve,
     draw_learning_curves,
     spread,
-    standard_error,
 )
-from tests.reports.conftest import invented_return
+from selfpaced.statistics import standard_error
+from tests.reports.invented_runs import invented_return
 
 MOMENTS = np.arange(0, 21, 5)
 
@@ -47,7 +47,7 @@ def test_the_standard_error_is_that_of_the_summary(make_run):
     assert standard_error(last) == pytest.approx(run.summary()["final_return"]["standard_error"])
 
 
-def test_the_title_says_problem_teacher_learner_and_number_of_seeds(make_run):
+def test_the_title_names_problem_teacher_learner_and_number_of_seeds(make_run):
     title = draw_learning_curve(make_run()).get_suptitle()
     assert title == "point-mass-3d: SPDL + PPO, 3 seeds"
 
@@ -59,17 +59,17 @@ def test_a_single_seed_has_no_band_and_no_thin_line(make_run):
     assert figure.get_suptitle().endswith("1 seed")
 
 
-def test_an_unfinished_run_draws_what_is_there(make_run):
+def test_an_unfinished_run_is_drawn_up_to_its_last_evaluations(make_run):
     figure = draw_learning_curve(make_run(reached=[12, 7, 10]))
     upper = figure.axes[0]
-    # the mean ends with the slowest seed, the others go on
+    # the mean ends with the slowest seed, the single seeds continue
     np.testing.assert_array_equal(thick_line(upper).get_xdata(), [0, 5])
     first = upper.lines[0].get_ydata()
     np.testing.assert_allclose(first, invented_return(1, np.array([0, 5, 10])))
     assert figure.get_suptitle().endswith("3 seeds, 7 of 20 iterations")
 
 
-def test_a_run_that_was_stopped_at_once_still_shows_a_point(make_run):
+def test_a_run_with_a_single_evaluation_shows_a_point(make_run):
     upper, _ = draw_learning_curve(make_run(reached=[1, 1, 1])).axes
     assert thick_line(upper).get_marker() == "o"
 

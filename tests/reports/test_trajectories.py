@@ -26,12 +26,12 @@ def test_an_episode_that_ends_near_the_goal_reached_it():
     assert judge(observations((0.1, -3.1, 0.5, 0))).outcome == "reached the goal"
 
 
-def test_an_episode_that_ends_anywhere_else_is_told_apart():
+def test_an_episode_that_ends_anywhere_else_has_its_own_outcome():
     assert judge(observations((0.0, -2.0, 0, 0))).outcome == "ended elsewhere"
     assert judge(observations((2.5, 0.0, 0, -1))).outcome == "ended elsewhere"  # in the gate
 
 
-def test_every_seed_acts_once_and_begins_at_the_start(make_run):
+def test_every_seed_has_one_episode_that_begins_at_the_start(make_run):
     trajectories = roll_out(make_run())
     assert len(trajectories) == 3
     for trajectory in trajectories:
@@ -69,9 +69,9 @@ def test_runs_stand_side_by_side_under_their_names(make_run):
     assert titles == ["point-mass-3d\nSPDL + PPO", "point-mass-2d\nSPDL + PPO"]
 
 
-def test_sprl_acts_with_weights_that_it_draws(make_run):
+def test_sprl_acts_with_drawn_weights(make_run):
     run = make_run(teacher="sprl", learner=EpisodicPolicy(hidden=(4,)))
-    for trajectory in roll_out(run):  # with the mean weights, zeros, it would stay at the start
+    for trajectory in roll_out(run):  # the mean weights, zeros, would leave it at the start
         assert np.linalg.norm(trajectory.positions[-1] - trajectory.positions[0]) > 0.5
     for one, two in zip(roll_out(run), roll_out(run), strict=True):
         np.testing.assert_array_equal(one.positions, two.positions)

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.skipif(find_spec("mujoco") is None, reason="needs mujoc
 
 
 def walks_to(*final, length=20):
-    """One seed per row of final positions; everybody walks in a straight line."""
+    """Return straight walks to these positions, one seed per row."""
     ends = np.array(final, float)
     x = np.linspace(0.0, 1.0, 21)[:, None, None] * ends
     return Walks(tuple(range(1, len(ends) + 1)), x, np.full(ends.shape, length))
 
 
-def test_shares_count_who_is_behind_the_wall():
+def test_shares_count_positions_behind_the_wall_and_at_the_goal():
     assert shares(np.array([3.5, 3.6, 4.5, 5.0])) == (0.75, 0.5)
 
 
@@ -41,7 +41,7 @@ def test_the_table_has_a_row_for_every_seed_and_one_for_all():
     assert len(HEADER) == len(rows[0])
 
 
-def test_lines_end_where_episodes_end_and_the_median_goes_on(make_run, monkeypatch):
+def test_lines_end_with_their_episodes_and_the_median_continues(make_run, monkeypatch):
     runs = [make_run(name, problem="ant-gate", teacher=name) for name in ("spdl", "random")]
     walks = {runs[0]: walks_to([1.0, 2.0, 4.0], length=10), runs[1]: walks_to([-3.0, 5.0, 6.0])}
     walks[runs[1]] = replace(walks[runs[1]], x=walks[runs[1]].x[::2])  # a shorter time limit
@@ -70,10 +70,10 @@ def test_two_hundred_ants_start_at_zero_and_are_the_same_every_time(make_run):
     np.testing.assert_array_equal(walks.x, roll_out(run).x)
 
 
-def test_time_passes_as_in_the_simulation():
-    worlds = AntGate().make(1)
-    assert worlds.metadata["render_fps"] == STEPS_PER_SECOND
-    worlds.close()
+def test_the_time_axis_is_that_of_the_simulation():
+    ants = AntGate().make(1)
+    assert ants.metadata["render_fps"] == STEPS_PER_SECOND
+    ants.close()
 
 
 def test_the_numbers_are_beside_the_figure(make_run, monkeypatch):

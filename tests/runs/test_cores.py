@@ -1,4 +1,4 @@
-"""Runs beside each other, on cores of their own as long as there are enough."""
+"""Runs at the same time, on cores of their own as long as there are enough."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_a_second_run_takes_the_cores_that_the_first_has_left():
         assert first == CORES
         assert second == [3, 0, 1, 2]
     with free_cores_first(CORES, 1) as later:
-        assert later == CORES  # they have been given back
+        assert later == CORES  # they have been released
 
 
-def test_without_a_place_to_tell_others_every_run_takes_the_first_cores(tmp_path, monkeypatch):
+def test_without_a_writable_cache_every_run_takes_the_first_cores(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("no folder")
     with free_cores_first(CORES, 2) as first, free_cores_first(CORES, 2) as second:

@@ -1,3 +1,5 @@
+"""Atomic files, and trees of arrays in them."""
+
 import json
 
 import numpy as np
@@ -7,7 +9,7 @@ from selfpaced import SelfpacedError
 from selfpaced.runs import storage
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     path = tmp_path / "results.json"
     storage.write_json(path, {"return": 1.0})
     monkeypatch.setattr(storage.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
@@ -17,13 +19,13 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_json_has_no_numbers_that_json_does_not_know(tmp_path):
+def test_numbers_that_are_not_finite_become_null(tmp_path):
     path = tmp_path / "x.json"
     storage.write_json(path, {"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(2)})
     assert json.loads(path.read_text()) == {"a": 0.5, "b": [None, None], "c": [0, 1]}
 
 
-def test_arrays_and_notes_come_back_to_the_bit(tmp_path):
+def test_arrays_and_notes_survive_bit_identically(tmp_path):
     tree = {"w": np.random.default_rng(0).normal(size=(3, 2)), "n": (np.int64(4), np.ones(2, bool))}
     path = tmp_path / "tree.safetensors"
     storage.write_arrays(path, storage.name_leaves("tree", tree), {"iteration": 7})
@@ -34,7 +36,7 @@ def test_arrays_and_notes_come_back_to_the_bit(tmp_path):
     assert restored["n"][0] == 4
 
 
-def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
+def test_only_the_selected_arrays_are_read(tmp_path):
     path = tmp_path / "tree.safetensors"
     storage.write_arrays(path, {"small": np.arange(3), "large": np.zeros(1000)}, {"iteration": 7})
     arrays, notes = storage.read_arrays(path, lambda name: name == "small")
@@ -43,7 +45,7 @@ def test_only_the_arrays_that_are_wanted_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a tensor file", None])
-def test_a_damaged_array_file_says_so(tmp_path, damage):
+def test_a_damaged_file_of_arrays_is_reported(tmp_path, damage):
     path = tmp_path / "tree.safetensors"
     storage.write_arrays(path, {"a": np.arange(100)}, {})
     path.write_bytes(path.read_bytes()[:-50] if damage is None else damage)
@@ -53,14 +55,14 @@ def test_a_damaged_array_file_says_so(tmp_path, damage):
 
 def test_arrays_of_other_settings_are_refused(tmp_path):
     arrays = storage.name_leaves("learner", {"w": np.zeros((3, 2))})
-    with pytest.raises(SelfpacedError, match=r"should be float64\[4, 2\], found float64\[3, 2\]"):
+    with pytest.raises(SelfpacedError, match=r"must be float64\[4, 2\], got float64\[3, 2\]"):
         storage.restore_leaves("learner", {"w": np.zeros((4, 2))}, arrays)
     with pytest.raises(SelfpacedError, match="'learner/b' is missing"):
         storage.restore_leaves("learner", {"b": np.zeros(1)}, arrays)
 
 
-def test_a_missing_or_damaged_json_file_says_so(tmp_path):
-    with pytest.raises(SelfpacedError, match=r"is missing: is .* a run folder"):
+def test_a_missing_or_damaged_json_file_is_reported(tmp_path):
+    with pytest.raises(SelfpacedError, match=r"is missing; is .* a run folder"):
         storage.read_json(tmp_path / "experiment.json")
     (tmp_path / "experiment.json").write_text('{"half":')
     with pytest.raises(SelfpacedError, match="is damaged"):

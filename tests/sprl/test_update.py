@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from selfpaced import SelfpacedError
-from selfpaced.contexts import Gaussian
-from selfpaced.problems import POINT_MASS_2D
+from selfpaced import PROBLEMS, EpisodicUpdate, Gaussian, SelfpacedError
 from selfpaced.sprl import update as sprl
 from selfpaced.sprl.dual import EpisodicDual, quadratic_features, regress, solve_dual
-from selfpaced.sprl.update import SPRL
 from selfpaced.sprl.weighted_fit import LinearGaussian, Moments, fit_within
 
-CONTEXTS = POINT_MASS_2D.contexts
+CONTEXTS = PROBLEMS["point-mass-2d"].contexts
 NUM_PARAMETERS = 4
 
 
@@ -148,7 +145,7 @@ def test_a_tight_bound_is_met_within_two_percent(bound):
     assert fit.eta > 0
 
 
-def test_samples_that_do_not_span_the_space_are_survived():
+def test_samples_that_do_not_span_the_space_are_fitted_within_the_bound():
     old, features, samples, _ = gaussian_samples()
     weights = np.zeros(400)
     weights[7] = 1.0
@@ -157,16 +154,16 @@ def test_samples_that_do_not_span_the_space_are_survived():
     assert (np.diag(fit.distributions[0].cholesky) > 0).all()
 
 
-def filled(teacher, returns=None, seed=0):
-    """A teacher's state with a full memory, and a policy."""
-    state = teacher.init(rng(), CONTEXTS, NUM_PARAMETERS)
+def filled(method, returns=None, seed=0):
+    """Return a state with a full memory, and a policy."""
+    state = method.init(CONTEXTS, NUM_PARAMETERS)
     policy = LinearGaussian(np.zeros((3, NUM_PARAMETERS)), np.eye(NUM_PARAMETERS))
-    for number in range(teacher.num_remembered):
-        contexts = teacher.sample(rng(10 * seed + number), state, teacher.num_rollouts)
+    for number in range(method.num_remembered):
+        contexts = method.sample(rng(10 * seed + number), CONTEXTS, state, method.num_rollouts)
         parameters = policy.sample(rng(100 + number), with_one(contexts))
         gained = 20.0 - ((parameters - 0.5) ** 2).sum(axis=1) if returns is None else returns
         gained = np.broadcast_to(gained, len(contexts)).astype(float)
-        state = teacher.remember(state, contexts, parameters, gained, 100)
+        state = method.remember(state, contexts, parameters, gained, 100)
     return state, policy
 
 
@@ -174,61 +171,61 @@ def with_one(contexts):
     return np.column_stack([np.ones(len(contexts)), contexts])
 
 
-def update(teacher, state, policy):
-    return teacher.update(state, policy, with_one(state.contexts))
+def update(method, state, policy):
+    return method.update(CONTEXTS.target, state, policy, with_one(state.contexts))
 
 
 def test_the_target_does_not_pull_before_the_offset_has_passed():
-    teacher = SPRL(alpha_offset=2)
-    state, policy = filled(teacher)
+    method = EpisodicUpdate(alpha_offset=2)
+    state, policy = filled(method)
     alphas = []
     for _ in range(4):
-        state, policy, metrics = update(teacher, state, policy)
+        state, policy, metrics = update(method, state, policy)
         alphas.append(metrics["teacher/alpha"])
     assert alphas[:3] == [0.0, 0.0, 0.0]
     assert alphas[3] > 0.0
 
 
 def test_alpha_is_zeta_times_the_mean_return_over_the_estimated_kl():
-    teacher = SPRL(alpha_offset=0, zeta=2.0)
-    state, policy = filled(teacher)
+    method = EpisodicUpdate(alpha_offset=0, zeta=2.0)
+    state, policy = filled(method)
     state = state._replace(num_updates=np.int64(1))
     current, target = CONTEXTS.initial, CONTEXTS.target
     kl = (current.log_density(state.contexts) - target.log_density(state.contexts)).mean()
-    _, _, metrics = update(teacher, state, policy)
+    _, _, metrics = update(method, state, policy)
     assert metrics["teacher/alpha"] == pytest.approx(2.0 * abs(state.returns.mean()) / kl)
 
 
 def test_alpha_is_at_its_largest_when_the_target_has_been_reached():
-    teacher = SPRL(alpha_offset=0)
-    state, policy = filled(teacher)
+    method = EpisodicUpdate(alpha_offset=0)
+    state, policy = filled(method)
     state = state._replace(
-        mean=state.target_mean, cholesky=state.target_cholesky, num_updates=np.int64(1)
+        mean=CONTEXTS.target.mean, cholesky=CONTEXTS.target.cholesky, num_updates=np.int64(1)
     )
-    state = state._replace(contexts=teacher.sample(rng(), state, len(state.contexts)))
-    new, _, metrics = update(teacher, state, policy)
+    state = state._replace(contexts=method.sample(rng(), CONTEXTS, state, len(state.contexts)))
+    new, _, metrics = update(method, state, policy)
     assert metrics["teacher/alpha"] == sprl.MAX_ALPHA
     assert metrics["teacher/dual_solved"]
-    assert teacher.distribution(new).kl(CONTEXTS.target) < 0.2
+    assert method.gaussian(new).kl(CONTEXTS.target) < 0.2
 
 
 def test_standard_deviations_are_kept_up_while_the_target_is_far():
     bound = (5.0, 0.1)
-    state, policy = filled(SPRL())
-    kept, _, _ = update(SPRL(std_lower_bound=bound), state, policy)
-    free, _, _ = update(SPRL(std_lower_bound=bound, kl_threshold=1e9), state, policy)
-    std = SPRL().distribution(kept).std
+    state, policy = filled(EpisodicUpdate())
+    kept, _, _ = update(EpisodicUpdate(std_lower_bound=bound), state, policy)
+    free, _, _ = update(EpisodicUpdate(std_lower_bound=bound, kl_threshold=1e9), state, policy)
+    std = EpisodicUpdate().gaussian(kept).std
     assert std[0] == pytest.approx(5.0)
-    assert std[1] == pytest.approx(SPRL().distribution(free).std[1])
+    assert std[1] == pytest.approx(EpisodicUpdate().gaussian(free).std[1])
     kept_covariance, free_covariance = (x.cholesky @ x.cholesky.T for x in (kept, free))
     assert kept_covariance[0, 1] == pytest.approx(free_covariance[0, 1])
 
 
 def test_policy_and_contexts_move_by_no_more_than_the_bound_together():
-    teacher = SPRL(max_fit_kl=0.1)
-    state, policy = filled(teacher)
-    new, new_policy, metrics = update(teacher, state, policy)
-    moved = CONTEXTS.initial.kl(teacher.distribution(new))
+    method = EpisodicUpdate(max_fit_kl=0.1)
+    state, policy = filled(method)
+    new, new_policy, metrics = update(method, state, policy)
+    moved = CONTEXTS.initial.kl(method.gaussian(new))
     means = (one.mean(with_one(state.contexts)) for one in (policy, new_policy))
     pairs = zip(*means, strict=True)
     moved += np.mean(
@@ -239,54 +236,54 @@ def test_policy_and_contexts_move_by_no_more_than_the_bound_together():
 
 
 def test_updates_move_the_policy_towards_weights_that_earn_more():
-    teacher = SPRL()
-    state, policy = filled(teacher)
-    _, new, _ = update(teacher, state, policy)
+    method = EpisodicUpdate()
+    state, policy = filled(method)
+    _, new, _ = update(method, state, policy)
     before, after = (((p.mean(with_one(state.contexts)) - 0.5) ** 2).mean() for p in (policy, new))
     assert after < before
 
 
 def test_contexts_lie_inside_the_box_and_do_not_pile_up_at_its_edge():
-    teacher = SPRL()
-    state = teacher.init(rng(), CONTEXTS, NUM_PARAMETERS)
-    contexts = teacher.sample(rng(), state, 2000)
+    method = EpisodicUpdate()
+    state = method.init(CONTEXTS, NUM_PARAMETERS)
+    contexts = method.sample(rng(), CONTEXTS, state, 2000)
     assert CONTEXTS.contains(contexts).all()
     assert not (contexts == CONTEXTS.lower).any()
     far = state._replace(mean=np.array([100.0, 100.0]))  # not even a hundred attempts help
-    np.testing.assert_array_equal(teacher.sample(rng(), far, 3), [CONTEXTS.upper] * 3)
+    np.testing.assert_array_equal(method.sample(rng(), CONTEXTS, far, 3), [CONTEXTS.upper] * 3)
 
 
 def test_the_latest_episodes_are_remembered_in_order():
-    teacher = SPRL(num_rollouts=2, num_remembered=3)
-    state = teacher.init(rng(), CONTEXTS, 1)
+    method = EpisodicUpdate(num_rollouts=2, num_remembered=3)
+    state = method.init(CONTEXTS, 1)
     for number in range(5):
-        assert teacher.is_ready(state) == (number >= 3)
+        assert method.is_ready(state) == (number >= 3)
         batch = np.full(2, float(number))
-        state = teacher.remember(state, batch[:, None] + [0, 0], batch[:, None], batch, 7)
+        state = method.remember(state, batch[:, None] + [0, 0], batch[:, None], batch, 7)
     np.testing.assert_array_equal(state.returns, [2, 2, 3, 3, 4, 4])
     np.testing.assert_array_equal(state.parameters[:, 0], state.returns)
     np.testing.assert_array_equal(state.contexts[:, 1], state.returns)
     assert state.num_steps == 35
 
 
-def test_an_update_without_solution_is_left_out_and_told(monkeypatch):
-    teacher = SPRL()
-    state, policy = filled(teacher)
+def test_an_update_without_solution_is_skipped_and_reported(monkeypatch):
+    method = EpisodicUpdate()
+    state, policy = filled(method)
     monkeypatch.setattr(sprl, "solve_dual", lambda dual: solve_dual(dual)._replace(solved=False))
-    new, same, metrics = update(teacher, state, policy)
+    new, same, metrics = update(method, state, policy)
     assert same is policy
     np.testing.assert_array_equal(new.mean, state.mean)
     assert metrics["teacher/dual_solved"] == 0.0
-    assert "1 of 1 updates" in teacher.advice(new, 100)[0]
+    assert "1 of 1 updates" in method.advice(new)[0]
 
 
-def test_negative_returns_are_pointed_out():
-    assert not SPRL().advice(filled(SPRL())[0]._replace(returns=np.ones(250)), 10)
-    assert "negative" in SPRL().advice(filled(SPRL(), returns=-1.0)[0], 10)[0]
+def test_negative_returns_are_reported():
+    assert not EpisodicUpdate().advice(filled(EpisodicUpdate())[0]._replace(returns=np.ones(250)))
+    assert "negative" in EpisodicUpdate().advice(filled(EpisodicUpdate(), returns=-1.0)[0])[0]
 
 
 def test_metrics_are_finite_numbers_with_a_group():
-    _, _, metrics = update(SPRL(), *filled(SPRL()))
+    _, _, metrics = update(EpisodicUpdate(), *filled(EpisodicUpdate()))
     assert all("/" in name and np.isfinite(value) for name, value in metrics.items())
 
 
@@ -294,15 +291,15 @@ def test_metrics_are_finite_numbers_with_a_group():
     ("settings", "complaint"),
     [
         ({"max_fit_kl": 0.0}, "max_fit_kl must be positive"),
-        ({"zeta": -1.0}, "zeta must not be negative"),
+        ({"zeta": -1.0}, "zeta must be non-negative"),
         ({"std_lower_bound": (0.1, -0.1)}, "std_lower_bound"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings, complaint):
+def test_wrong_settings_are_refused(settings, complaint):
     with pytest.raises(SelfpacedError, match=complaint):
-        SPRL(**settings)
+        EpisodicUpdate(**settings)
 
 
 def test_a_bound_of_the_wrong_length_is_refused():
     with pytest.raises(SelfpacedError, match="gate_position, gate_width"):
-        SPRL(std_lower_bound=(0.1, 0.1, 0.1)).init(rng(), CONTEXTS, 1)
+        EpisodicUpdate(std_lower_bound=(0.1, 0.1, 0.1)).init(CONTEXTS, 1)

@@ -1,81 +1,30 @@
-"""Comparisons of runs with invented numbers; nothing is trained here."""
+"""Cells of a comparison with invented results; training is tested elsewhere."""
 
-import csv
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import selfpaced.studies.comparison as comparison
-from selfpaced import Random, RunFolder, SelfpacedError, neurips2020
-from selfpaced.commands.compare import CompareOptions, compare_command
-from selfpaced.runs.storage import write_arrays, write_csv, write_json
-from selfpaced.runs.supervisor import InterruptedRunError
+from selfpaced import SelfpacedError, neurips2020
+from selfpaced.errors import InterruptedRunError
+from selfpaced.runs.replacement import create_run
+from selfpaced.runs.storage import write_json
+from selfpaced.studies import comparison
 from selfpaced.studies.comparison import (
-    InterruptedComparisonError,
     inspect_cell,
     plan_cells,
     read_outcome,
     read_outcomes,
     run_cells,
 )
+from tests.studies.cells import Trainer, invent_results, make_finished, make_unfinished
 
 SEEDS = (1, 2, 3)
-LEVEL = {"SPDL": 9.0, "Default": 1.0, "Random": 5.0}
-
-
-def invent_results(path, experiment):
-    """The files of a finished run that a comparison reads; returns rise to the teacher's level."""
-    level = LEVEL[type(experiment.teacher).__name__]
-    rows = [
-        (moment, seed, level * moment / experiment.iterations + 0.1 * seed, 0.5)
-        for moment in experiment.evaluation_iterations
-        for seed in experiment.seeds
-    ]
-    write_csv(path / "evaluations.csv", ["iteration", "seed", "return", "success"], rows)
-    write_csv(path / "metrics.csv", ["iteration", "seed"], [])
-    write_json(path / "summary.json", {"finished": True, "iterations": 20, "wall_seconds": 2.5})
-
-
-def make_finished(cell):
-    RunFolder.create(cell.path, cell.experiment, [cell.experiment.seeds])
-    invent_results(cell.path, cell.experiment)
-
-
-def make_unfinished(cell):
-    folder = RunFolder.create(cell.path, cell.experiment, [cell.experiment.seeds])
-    write_arrays(folder.checkpoint_path(0), {}, {"iteration": 3})
 
 
 @pytest.fixture(name="cells")
 def _cells(tmp_path):
     return plan_cells("point-mass-2d", ["spdl", "default", "random"], ["ppo"], SEEDS, tmp_path, 20)
-
-
-class Trainer:
-    """Stands in for `run` and `resume`, and remembers what it was asked to do."""
-
-    def __init__(self):
-        self.calls = []
-        self.stop_at = None  # a folder name
-        self.failure = InterruptedRunError(Path("somewhere"), 1, 20)
-
-    def run(self, experiment, out, workers=None, overwrite=False, listener=None):
-        assert not overwrite
-        self.calls.append(("run", out.name))
-        RunFolder.create(out, experiment, [experiment.seeds])
-        self._train(out, experiment)
-
-    def resume(self, path, listener=None):
-        self.calls.append(("resume", path.name))
-        self._train(path, RunFolder(path).experiment())
-
-    def _train(self, path, experiment):
-        if path.name == self.stop_at:
-            write_arrays(RunFolder(path).checkpoint_path(0), {}, {"iteration": 1})
-            raise self.failure
-        invent_results(path, experiment)
 
 
 @pytest.fixture(name="trainer")
@@ -98,24 +47,30 @@ def test_every_teacher_is_paired_with_every_learner_of_the_paper(tmp_path):
     assert shorter.experiment == replace(cells[0].experiment, iterations=7)
 
 
-class Mine(Random):
-    """Somebody's teacher."""
-
-
-def test_anybodys_teacher_has_a_cell_too(tmp_path):
-    name = "tests.studies.test_comparison:Mine"
+def test_a_users_teacher_has_a_cell_too(tmp_path):
+    name = "tests.probes:UserTeacher"
     [cell] = plan_cells("point-mass-3d", [name], ["ppo"], SEEDS, tmp_path)
-    assert (cell.teacher, cell.path) == (name, tmp_path / "tests.studies.test_comparison-Mine-ppo")
+    assert (cell.teacher, cell.path) == (name, tmp_path / "tests.probes-UserTeacher-ppo")
+
+
+def test_sprl_has_one_cell_whatever_the_learners_are(tmp_path):
+    cells = plan_cells("point-mass-3d", ["sprl", "random"], ["ppo", "trpo"], SEEDS, tmp_path)
+    names = [cell.path.name for cell in cells]
+    assert names == ["random-ppo", "random-trpo", "sprl-episodic"]
+    [alone] = plan_cells("point-mass-3d", ["sprl"], ["ppo"], SEEDS, tmp_path)
+    assert alone.experiment == neurips2020("point-mass-3d", "sprl", seeds=SEEDS)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("point-mass-4d", ["spdl"], ["ppo"]), "did you mean 'point-mass-"),
-        (("point-mass-3d", ["random", "sdpl"], ["ppo"]), "unknown teacher 'sdpl': did you mean"),
-        (("point-mass-3d", ["spdl"], ["ppo", "poo"]), "unknown learner 'poo': did you mean 'ppo'"),
-        (("point-mass-3d", ["spdl", "spdl"], ["ppo"]), "teachers wants every name once, got spdl"),
-        (("point-mass-3d", ["spdl"], [""]), "learners wants names, got ''"),
+        (("point-mass-3d", ["random", "sdpl"], ["ppo"]), "got 'sdpl'; did you mean 'spdl'"),
+        (("point-mass-3d", ["spdl"], ["ppo", "poo"]), "got 'poo'; did you mean 'ppo'"),
+        (("point-mass-3d", ["spdl", "spdl"], ["ppo"]), "duplicate teacher 'spdl' in --teachers"),
+        (("point-mass-3d", ["spdl"], ["ppo", "ppo"]), "duplicate learner 'ppo' in --learners"),
+        (("ball-catching", ["spdl*", "spdl-star"], ["ppo"]), "duplicate teacher 'spdl-star'"),
+        (("point-mass-3d", ["spdl"], [""]), "--learners must be names separated by commas, got ''"),
     ],
 )
 def test_a_wrong_name_is_found_before_anything_runs(tmp_path, arguments, message):
@@ -139,7 +94,7 @@ def test_only_what_is_not_finished_is_run(cells, trainer):
 
 
 def test_a_run_killed_before_its_first_checkpoint_is_resumed(cells):
-    RunFolder.create(cells[0].path, cells[0].experiment, [SEEDS])
+    create_run(cells[0].path, cells[0].experiment, [SEEDS])
     assert inspect_cell(cells[0]) == "unfinished"
     cells[1].path.mkdir()
     assert inspect_cell(cells[1]) == "new"
@@ -159,9 +114,9 @@ def test_other_settings_are_named_before_anything_runs(cells, trainer, tmp_path)
     with pytest.raises(SelfpacedError) as caught:
         run_cells(other)
     message = str(caught.value)
-    assert f"{tmp_path / 'spdl-ppo'} was made with other settings" in message
-    assert "seeds (there [1, 2, 3], wanted [1, 2])" in message
-    assert "iterations (there 20, wanted 30)" in message
+    assert f"{tmp_path / 'spdl-ppo'} has other settings" in message
+    assert "seeds (existing [1, 2, 3], requested [1, 2])" in message
+    assert "iterations (existing 20, requested 30)" in message
     assert "choose another folder with --out" in message
     assert trainer.calls == []
     assert contents(tmp_path) == before
@@ -170,26 +125,28 @@ def test_other_settings_are_named_before_anything_runs(cells, trainer, tmp_path)
 def test_many_differences_are_not_all_named(cells):
     make_finished(cells[0])
     experiment = cells[0].experiment
+    teacher = replace(experiment.method.teacher, zeta=77.0)
     changed = replace(
-        experiment,
+        experiment.with_parts(teacher=teacher),
         seeds=tuple(range(1, 21)),
         iterations=9,
         steps_per_iteration=8,
         evaluate_every=2,
         evaluation_episodes=3,
-        teacher=replace(experiment.teacher, zeta=77.0),
     )
-    with pytest.raises(SelfpacedError, match=r"wanted 1 … 20, 20 of them.* and 2 more;"):
+    with pytest.raises(SelfpacedError, match=r"requested 1 … 20, 20 values.* and 2 more;"):
         inspect_cell(replace(cells[0], experiment=changed))
 
 
-def test_settings_that_this_version_does_not_know_are_differences(cells):
+def test_settings_of_another_version_are_differences(cells):
     make_finished(cells[0])
     path = cells[0].path / "experiment.json"
     description = json.loads(path.read_text())
-    description["experiment"]["teacher"]["mood"] = "cheerful"
+    description["experiment"]["teacher"]["temperature"] = 0.5
     write_json(path, description)
-    with pytest.raises(SelfpacedError, match=r"teacher.mood \(there cheerful, wanted None\)"):
+    with pytest.raises(
+        SelfpacedError, match=r"teacher.temperature \(existing 0.5, requested None\)"
+    ):
         inspect_cell(cells[0])
 
 
@@ -246,13 +203,13 @@ def diverge(cell):
         (damage_experiment, "experiment.json is damaged"),
         (lose_experiment, "experiment.json is missing"),
         (lose_summary, "holds evaluations.csv and metrics.csv but summary.json is missing"),
-        (damage_summary, "summary.json does not say how far the run is"),
+        (damage_summary, "summary.json must have finished and iterations"),
         (lose_checkpoints, "but checkpoints is missing"),
         (damage_checkpoint, "block-0.safetensors is damaged"),
-        (cut_evaluations, r"evaluations.csv is damaged \(5 evaluations wanted, got 4\)"),
+        (cut_evaluations, "evaluations.csv must have 5 evaluations, got 4; it is damaged"),
         (tear_evaluations, "evaluations.csv"),
         (lose_returns, "no column 'return'"),
-        (diverge, r"return that is not a number \(seed 2\)"),
+        (diverge, r"evaluations.csv must be finite, got NaN or infinity \(seed 2\)"),
     ],
 )
 def test_a_damaged_cell_is_named_and_kept_and_nothing_runs(cells, trainer, damage, message):
@@ -268,17 +225,20 @@ def test_a_damaged_cell_is_named_and_kept_and_nothing_runs(cells, trainer, damag
 
 def test_a_file_in_the_place_of_a_cell_is_named(cells):
     cells[0].path.write_text("")
-    with pytest.raises(SelfpacedError, match="is a file"):
+    with pytest.raises(SelfpacedError, match="must be a folder, got a file"):
         inspect_cell(cells[0])
 
 
-@pytest.mark.parametrize("failure", [InterruptedRunError(Path("x"), 1, 20), KeyboardInterrupt()])
-def test_an_interruption_says_to_repeat_the_command_and_it_goes_on_there(cells, trainer, failure):
+@pytest.mark.parametrize(
+    "failure",
+    [InterruptedRunError("stopped before the first iteration was saved"), KeyboardInterrupt()],
+)
+def test_an_interrupted_comparison_is_continued_by_the_same_command(cells, trainer, failure):
     trainer.stop_at, trainer.failure = "default-ppo", failure
-    with pytest.raises(InterruptedComparisonError) as caught:
+    with pytest.raises(InterruptedRunError) as caught:
         run_cells(cells)
     assert str(caught.value) == (
-        "stopped in cell 2 of 3 (default-ppo); nothing is lost, repeat the same command to go on"
+        "stopped in cell 2 of 3 (default-ppo), which is kept; continue with the same command"
     )
     assert [outcome.cell.teacher for outcome in read_outcomes(cells)] == ["spdl"]
     trainer.stop_at = None
@@ -288,7 +248,7 @@ def test_an_interruption_says_to_repeat_the_command_and_it_goes_on_there(cells, 
     assert len(read_outcomes(cells)) == 3
 
 
-def test_an_outcome_is_what_the_evaluations_say(cells):
+def test_an_outcome_holds_the_evaluations(cells):
     make_finished(cells[0])
     outcome = read_outcome(cells[0])
     assert outcome.iterations.tolist() == [0, 5, 10, 15, 20]
@@ -296,80 +256,3 @@ def test_an_outcome_is_what_the_evaluations_say(cells):
     assert outcome.final_returns.tolist() == pytest.approx([9.1, 9.2, 9.3])
     assert outcome.wall_seconds == 2.5
     assert "jax" in outcome.versions
-
-
-def arguments(out, *more):
-    flags = f"point-mass-2d --teachers spdl,default,random --seeds 3 --iterations 20 --out {out}"
-    return [*flags.split(), *more]
-
-
-def read_table(out):
-    with open(out / "comparison.csv") as file:
-        return list(csv.DictReader(file))
-
-
-def test_the_command_runs_the_cells_and_writes_what_came_of_them(tmp_path, trainer, capsys):
-    compare_command(arguments(tmp_path / "out", "--threshold", "5"))
-    shown = capsys.readouterr().out
-    assert "cell 3 of 3 point-mass-2d, random-ppo: starting" in shown
-    assert "9.20 ± 0.05" in shown
-    rows = read_table(tmp_path / "out")
-    assert [row["teacher"] for row in rows] == ["spdl", "default", "random"]
-    assert [row["share_reaching_threshold"] for row in rows] == ["1", "0", "1"]
-    text = (tmp_path / "out" / "comparison.md").read_text()
-    assert "--seeds 3 --first-seed 1 --iterations 20 --threshold 5.0 --out" in text
-    assert "not finished" not in text
-    pictures = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
-    assert pictures == {
-        "learning_curves.png",
-        "interquartile_means.png",
-        "probability_of_improvement.png",
-    }
-    compare_command(arguments(tmp_path / "out"))
-    assert "cell 1 of 3 point-mass-2d, spdl-ppo: finished before" in capsys.readouterr().out
-    assert len(trainer.calls) == 3
-
-
-def test_an_interrupted_command_reports_what_is_finished(tmp_path, trainer):
-    trainer.stop_at = "random-ppo"
-    with pytest.raises(InterruptedComparisonError):
-        compare_command(arguments(tmp_path))
-    assert [row["teacher"] for row in read_table(tmp_path)] == ["spdl", "default"]
-    assert "- not finished yet: random-ppo" in (tmp_path / "comparison.md").read_text()
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_a_command_that_is_stopped_at_once_writes_no_tables(tmp_path, trainer):
-    trainer.stop_at = "spdl-ppo"
-    with pytest.raises(InterruptedComparisonError):
-        compare_command(arguments(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["spdl-ppo"]
-
-
-def test_a_cell_that_fails_keeps_its_message(tmp_path, trainer):
-    trainer.stop_at, trainer.failure = "default-ppo", SelfpacedError("the worker died")
-    with pytest.raises(SelfpacedError, match="the worker died"):
-        compare_command(arguments(tmp_path))
-    assert [row["teacher"] for row in read_table(tmp_path)] == ["spdl"]
-
-
-def test_the_command_knows_its_defaults():
-    options = CompareOptions("point-mass-3d")
-    assert options.folder == Path("runs/compare-point-mass-3d")
-    assert {"spdl", "default", "random"} <= {cell.teacher for cell in options.cells()}
-    assert {cell.learner for cell in options.cells()} == {"ppo"}
-    assert options.cells()[0].experiment.seeds == tuple(range(1, 21))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"seeds": 0}, "seeds must be positive, got 0"),
-        ({"workers": 0}, "workers must be positive"),
-        ({"iterations": -1}, "iterations must be positive"),
-        ({"threshold": float("nan")}, "threshold must be a number, got nan"),
-    ],
-)
-def test_options_check_themselves(settings, message):
-    with pytest.raises(SelfpacedError, match=message):
-        CompareOptions("point-mass-3d", **settings)

@@ -320,5 +320,5 @@ def test_wrong_settings_are_named_with_their_conditions():
         gaussian_step(*args, 0.1, 0.05, [np.nan, 1.0])
     with pytest.raises(SelfpacedError, match=r"'old_new' or 'new_old', got .*'sideways'"):
         gaussian_step(*args, 0.1, 0.05, None, "sideways")  # type: ignore[arg-type]
-    with pytest.raises(SelfpacedError, match=r"contexts \[K, 2\].*\(29, 2\)"):
+    with pytest.raises(SelfpacedError, match=r"shapes \[K, 2\] and \[K\].*\(29, 2\)"):
         gaussian_step(*args[:2], args[2][1:], args[3], 0.1, 0.05)

@@ -5,22 +5,11 @@ import numpy as np
 import pytest
 
 from selfpaced import SPDL, ContextSpace, Episodes, Gaussian, SelfpacedError
+from selfpaced.registry import PROBLEMS
 from selfpaced.training.teaching import TeacherBlock
 
-POINT_MASS_3D = ContextSpace(
-    names=("gate_position", "gate_width", "friction"),
-    lower=(-4.0, 0.5, 0.0),
-    upper=(4.0, 8.0, 4.0),
-    initial=Gaussian.diagonal((0.0, 4.25, 2.0), (2.0, 1.875, 1.0)),
-    target=Gaussian.diagonal((2.5, 0.5, 0.0), (0.004, 0.00375, 0.002)),
-)
-POINT_MASS_2D = ContextSpace(
-    names=("gate_position", "gate_width"),
-    lower=(-4.0, 0.5),
-    upper=(4.0, 8.0),
-    initial=Gaussian.diagonal((0.0, 4.25), (2.0, 1.875)),
-    target=Gaussian.diagonal((2.5, 0.5), (0.004, 0.00375)),
-)
+POINT_MASS_3D = PROBLEMS["point-mass-3d"].contexts
+POINT_MASS_2D = PROBLEMS["point-mass-2d"].contexts
 RNG = np.random.default_rng(0)
 TEACHER = SPDL(zeta=1.4, alpha_offset=3, update_offset=2, std_lower_bound=(0.2, 0.1875, 0.1))
 
@@ -204,8 +193,8 @@ def test_a_lower_bound_of_the_wrong_size_names_the_components():
 
 def test_values_that_are_not_finite_are_refused():
     state = taught(TEACHER, 3)[0][-1]
-    with pytest.raises(SelfpacedError, match="finite"):
-        nans = episodes_for(state, value=lambda c: np.full(len(c), np.nan))
+    nans = episodes_for(state, value=lambda c: np.full(len(c), np.nan))
+    with pytest.raises(SelfpacedError, match="contexts and values must be finite"):
         TEACHER.update(RNG, POINT_MASS_3D, state, nans)
 
 

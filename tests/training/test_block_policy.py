@@ -1,15 +1,14 @@
-"""Acting in NumPy around a simulator chooses what JAX would."""
+"""Acting in NumPy around a simulator gives the actions of JAX."""
 
 import jax
 import numpy as np
 import pytest
 
-from selfpaced import PPO, SAC, TRPO, Random
-from selfpaced.environments.base import Spec
+from selfpaced import PPO, SAC, TRPO, CurriculumLearning, Random
 from selfpaced.learners.base import ActsInNumPy
+from selfpaced.records import Spec
 from selfpaced.training.block_policy import BlockPolicy, act_block
-from selfpaced.training.loop import Training
-from tests.probes import Probe, probe_problem
+from tests.probes import Probe, UserLearner, probe_problem
 
 SPEC = Spec(observation_size=5, action_low=(-1.0, -1.0), action_high=(1.0, 1.0), discount=0.9)
 NUM_SEEDS, NUM_ACTORS = 3, 4
@@ -33,55 +32,44 @@ def test_every_seed_acts_with_its_own_policy(learner):
     action = BlockPolicy(learner, state, trains=True)(noise, observation)
     assert isinstance(action, np.ndarray)
     assert action.dtype == np.float32
-    wanted = act_block(learner, True, state, noise, observation)
-    np.testing.assert_allclose(action, wanted, rtol=1e-5, atol=1e-6)
+    expected = act_block(learner, True, state, noise, observation)
+    np.testing.assert_allclose(action, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("trains", [True, False])
 @pytest.mark.parametrize("learner", [PPO(hidden=(8,)), TRPO(hidden=(8,))])
-def test_on_policy_learners_leave_jax_out(learner):
+def test_on_policy_learners_act_without_compiling_anything(learner, trains, compilations):
     assert isinstance(learner, ActsInNumPy)
-    state = states_of(learner)
-    before = act_block._cache_size()
-    noise, observation = inputs()
-    BlockPolicy(learner, state, trains=True)(noise[:, :2], observation[:, :2])  # a new shape
-    assert act_block._cache_size() == before
+    state, (noise, observation) = states_of(learner), inputs()
+    before = compilations.num
+    BlockPolicy(learner, state, trains)(noise[:, :2], observation[:, :2])  # a new shape
+    assert compilations.num == before
 
 
-class Timid(PPO):
-    """Somebody's own way to act, for JAX only."""
+class Timid(UserLearner):
+    """Acts in its own way, and in another way outside training, both in JAX only."""
 
     def act(self, noise, state, observation):
         assert noise.shape == (2,)  # one action at a time, as JAX vectorises it
-        return 0.5 * jax.numpy.tanh(super().act(noise, state, observation))
-
-
-def test_a_derived_learner_acts_its_own_way():
-    learner = Timid(hidden=(8,))
-    state, (noise, observation) = states_of(learner), inputs()
-    action = BlockPolicy(learner, state, trains=True)(noise, observation)
-    np.testing.assert_array_equal(action, act_block(learner, True, state, noise, observation))
-    assert np.abs(action).max() <= 0.5
-
-
-class Confident(PPO):
-    """Somebody's own way to be evaluated, for JAX only."""
+        return 0.5 * jax.numpy.tanh(self.ppo.act(noise, state, observation))
 
     def policy(self, noise, state, observation):
         assert noise.shape == (2,)
         return 0.1 * noise + self.value(state, observation)
 
 
-def test_a_derived_learner_is_evaluated_its_own_way():
-    learner = Confident(hidden=(8,))
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_users_learner_acts_in_its_own_way(trains):
+    learner = Timid()
     state, (noise, observation) = states_of(learner), inputs()
-    evaluated = BlockPolicy(learner, state, trains=False)(noise, observation)
-    np.testing.assert_array_equal(evaluated, act_block(learner, False, state, noise, observation))
-    before = act_block._cache_size()
-    BlockPolicy(learner, state, trains=True)(noise[:, :2], observation[:, :2])
-    assert act_block._cache_size() == before  # in training it still acts in NumPy
+    action = BlockPolicy(learner, state, trains)(noise, observation)
+    np.testing.assert_array_equal(action, act_block(learner, trains, state, noise, observation))
+    function = learner.act if trains else learner.policy
+    expected = jax.vmap(jax.vmap(function, (0, None, 0)))(noise, state, observation)
+    np.testing.assert_allclose(action, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
+def test_the_policy_keeps_its_parameters_when_the_state_is_deleted():
     learner = PPO(hidden=(8,))
     state, (noise, observation) = states_of(learner), inputs()
     policy = BlockPolicy(learner, state, trains=True)
@@ -91,7 +79,7 @@ def test_the_policy_keeps_its_parameters_when_the_state_is_given_away():
     np.testing.assert_array_equal(policy(noise, observation), before)
 
 
-def test_what_a_learner_begins_with_is_not_its_policy():
+def test_uniform_actions_before_learning_starts_are_not_the_policy():
     learner = SAC(hidden=(8,), learning_starts=100)  # until then actions are uniform
     state, (noise, observation) = states_of(learner), inputs()
     training = BlockPolicy(learner, state, trains=True)(noise, observation)
@@ -101,13 +89,14 @@ def test_what_a_learner_begins_with_is_not_its_policy():
     np.testing.assert_allclose(evaluated, policy, rtol=1e-5)
 
 
-def test_evaluations_on_jax_environments_are_of_the_policy_too():
+def test_evaluations_in_jax_are_of_the_policy_too():
     learner = SAC(hidden=(8,), learning_starts=100)
-    training = Training(probe_problem(Probe()), Random(), learner, (1,), 64)
-    evaluation = training.evaluate(training.init(), 0, 20)
-    state = training.init().learner
-    memory = state.replay._replace(num_added=state.replay.num_added + 100)
-    later = training.init()._replace(learner=state._replace(replay=memory))
-    np.testing.assert_array_equal(
-        evaluation.discounted_return, training.evaluate(later, 0, 20).discounted_return
-    )
+    method = CurriculumLearning(Random(), learner)
+    with method.training(probe_problem(Probe()), (1,), 64) as training:
+        state = training.init_learners()
+        memory = state.replay._replace(num_added=state.replay.num_added + 100)
+        before, after = (
+            training.target_episodes(learners, 0, 20).discounted_return
+            for learners in (state, state._replace(replay=memory))
+        )
+    np.testing.assert_array_equal(before, after)

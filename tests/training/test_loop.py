@@ -1,25 +1,31 @@
+"""The loop of Algorithm 1 in JAX: one iteration for several seeds."""
+
 import jax
 import numpy as np
 import pytest
 
-from selfpaced import PPO, SPDL, Default, SelfpacedError
-from selfpaced.problems import POINT_MASS_3D
-from selfpaced.teachers.interior_point import solve_together
-from selfpaced.training import loop as heart
-from selfpaced.training.evaluation import evaluate
-from selfpaced.training.loop import Training
-from tests.probes import Probe, probe_problem, train
+from selfpaced import PPO, PROBLEMS, SPDL, CurriculumLearning, Default, SelfpacedError
+from selfpaced.training.host_simulator import HostSimulator
+from selfpaced.training.jax_simulator import JaxSimulator
+from tests.probes import HostProbe, Probe, Recorder, UserLearner, UserTeacher, probe_problem, train
 
 SMALL = PPO(hidden=(8,), num_minibatches=4)
+METHOD = CurriculumLearning(SPDL(update_offset=1, alpha_offset=2), SMALL)
+POINT_MASS = PROBLEMS["point-mass-3d"]
 
 
 @pytest.fixture(scope="module", name="training")
 def _training():
-    teacher = SPDL(update_offset=1, alpha_offset=2)
-    return Training(POINT_MASS_3D, teacher, SMALL, (11, 12), 512)
+    with METHOD.training(POINT_MASS, (11, 12), 512) as training:
+        yield training
 
 
-def test_stopping_and_going_on_changes_nothing(training):
+def probe_training(probe, learner=SMALL, seeds=(5,), steps=64, **settings):
+    method = CurriculumLearning(Default(), learner)
+    return method.training(probe_problem(probe), seeds, steps, **settings)
+
+
+def test_a_run_continued_from_a_state_is_bit_identical(training):
     straight, rows = train(training, 6)
     half, _ = train(training, 3)
     resumed, late_rows = train(training, 3, half, start=3)
@@ -28,57 +34,63 @@ def test_stopping_and_going_on_changes_nothing(training):
     assert rows[3:] == late_rows
 
 
-def test_nothing_is_compiled_again_in_the_loop(training):
+def test_nothing_is_compiled_again_in_the_loop(training, compilations):
     state, _ = train(training, 4)
-    training.evaluate(state, 4, 10)
-    compiled = (
-        heart._learn_block,
-        heart._init_learners,
-        heart._init_actors,
-        evaluate,
-        solve_together,
-    )
-    before = [function._cache_size() for function in compiled]
+    training.target_episodes(state.learner, 4, 10)
+    before = compilations.num
     state, _ = train(training, 8, state, start=4)
-    training.evaluate(state, 12, 10)
+    training.target_episodes(state.learner, 12, 10)
     train(training, 1)
-    assert [function._cache_size() for function in compiled] == before
+    assert compilations.num == before
+    training.target_episodes(state.learner, 12, 11)
+    assert compilations.num > before  # another shape is counted
 
 
-def test_the_contexts_seen_are_exactly_the_contexts_issued(training):
-    state = training.init()
-    for number in range(3):
-        issued = training.sample_contexts(state, number).astype(np.float32)
-        state, lesson = training.learn(state, issued, number)
+def test_the_contexts_seen_are_exactly_the_contexts_issued():
+    recorder = Recorder()
+    with METHOD.training(POINT_MASS, (11, 12), 512, wrap_teachers=recorder.wrap) as training:
+        train(training, 3)
+    assert len(recorder.issued) == 3  # one draw per iteration
+    for number, (contexts, episodes) in enumerate(
+        zip(recorder.issued, recorder.episodes, strict=True)
+    ):
+        issued = contexts.astype(np.float32)
         for index in range(2):
-            seen = lesson.episodes[index].context
-            # the first one may have begun in the iteration before
+            seen = episodes[index].context
+            # the first one may have started in the iteration before
             late = seen[1:] if number else seen
             where = np.flatnonzero((issued[index] == late[0]).all(axis=1))[0]
             np.testing.assert_array_equal(issued[index, where : where + len(late)], late)
             assert where <= 1
-        state, _ = training.teach(state, lesson, number)
 
 
-def test_values_are_those_of_the_improved_learner_at_the_first_observations(training):
-    state = training.init()
-    contexts = training.sample_contexts(state, 0)
-    state, lesson = training.learn(state, contexts, 0)
-    episodes = lesson.episodes[1]
+def test_the_contexts_of_an_iteration_are_known_before_it(training):
+    recorder = Recorder()
+    with METHOD.training(POINT_MASS, (11, 12), 512, wrap_teachers=recorder.wrap) as recorded:
+        expected = training.sample_contexts(training.init(), 0)
+        train(recorded, 1)
+    np.testing.assert_array_equal(recorder.issued[0], expected)
+
+
+def test_values_are_those_of_the_improved_learner_at_the_first_observations():
+    recorder = Recorder()
+    with METHOD.training(POINT_MASS, (11, 12), 512, wrap_teachers=recorder.wrap) as training:
+        state, _ = train(training, 1)
+    episodes = recorder.episodes[0][1]
     learner_state = jax.tree.map(lambda array: array[1], state.learner)
     expected = SMALL.value(learner_state, episodes.first_observation)
     np.testing.assert_allclose(episodes.value, expected, rtol=1e-5)
     np.testing.assert_array_equal(episodes.first_observation[:, 4:], episodes.context)
 
 
-def test_training_brings_about_what_evaluation_measures():
-    problem = probe_problem(Probe(length=2, reward="action"))
+def test_training_improves_what_evaluation_measures():
     learner = PPO(hidden=(32,), learning_rate=1e-3, num_epochs=8, max_gradient_norm=None)
-    training = Training(problem, Default(), learner, (0, 1), 256)
-    state = training.init()
-    before = training.evaluate(state, 0, 200)
-    state, _ = train(training, 100, state)
-    after = training.evaluate(state, 100, 200)
+    probe = Probe(length=2, reward="action")
+    with probe_training(probe, learner, seeds=(0, 1), steps=256) as training:
+        state = training.init()
+        before = training.target_episodes(state.learner, 0, 200)
+        state, _ = train(training, 100, state)
+        after = training.target_episodes(state.learner, 100, 200)
     assert after.discounted_return.shape == (2, 2, 200)
     # a standard deviation of one is most of the loss in the beginning
     assert (before.discounted_return[:, 0].mean(-1) < -1.5).all()
@@ -87,33 +99,69 @@ def test_training_brings_about_what_evaluation_measures():
     assert (after.length == 2).all()
 
 
-def test_a_reward_that_is_not_a_number_names_seed_and_iteration():
-    class Broken(Probe):
-        def step(self, noise, state, action):
-            return super().step(noise, state, action)._replace(reward=state.cue / 0.0 * 0.0)
+class Broken(Probe):
+    def step(self, noise, state, action):
+        return super().step(noise, state, action)._replace(reward=state.cue / 0.0 * 0.0)
 
-    training = Training(probe_problem(Broken(length=2)), Default(), SMALL, (5,), 64)
-    with pytest.raises(SelfpacedError, match=r"seed 5, iteration 1: episode 0 has a .* not finite"):
+
+def test_a_reward_that_is_not_finite_is_found_with_its_seed_and_iteration():
+    found = r"seed 5, iteration 1: .* of episode 0 must be finite, got nan"
+    with probe_training(Broken(length=2)) as training, pytest.raises(SelfpacedError, match=found):
         train(training, 1)
-    training = Training(probe_problem(Broken(length=100)), Default(), SMALL, (5,), 64)
-    with pytest.raises(SelfpacedError, match="seed 5, iteration 1: the policy has diverged"):
-        train(training, 1)  # before any episode ended
 
 
-def test_an_environment_that_lies_about_its_shortest_episode_is_found_out():
-    class Lying(Probe):
+def test_a_policy_that_has_diverged_is_found_before_an_episode_has_ended():
+    found = "seed 5, iteration 1: the policy has diverged"
+    with probe_training(Broken(length=100)) as training, pytest.raises(SelfpacedError, match=found):
+        train(training, 1)
+
+
+def test_an_environment_with_shorter_episodes_than_declared_is_found():
+    class Shorter(Probe):
         min_episode_steps = 3
 
-    training = Training(probe_problem(Lying(length=2)), Default(), SMALL, (5,), 64)
-    with pytest.raises(SelfpacedError, match=r"more than 23 episodes began .* probe is not true"):
+    found = r"min_episode_steps of probe is too large: over 23 episodes"
+    with probe_training(Shorter(length=2)) as training, pytest.raises(SelfpacedError, match=found):
         train(training, 1)
 
 
 @pytest.mark.parametrize("steps_per_update", [3, 128])
 def test_a_learner_whose_updates_do_not_fit_into_an_iteration_is_refused(steps_per_update):
-    class Odd(PPO):
-        pass
+    learner = UserLearner(steps_per_update=steps_per_update)
+    with pytest.raises(SelfpacedError, match=f"multiple of the {steps_per_update} .* got 64"):
+        probe_training(Probe(), learner)
 
-    Odd.steps_per_update = steps_per_update
-    with pytest.raises(SelfpacedError, match=f"every {steps_per_update} steps, but .* has 64"):
-        Training(probe_problem(Probe()), Default(), Odd(), (5,), 64)
+
+def test_teachers_and_learners_without_optional_abilities_are_trained():
+    method = CurriculumLearning(UserTeacher(), UserLearner())
+    for probe in (Probe(length=2), HostProbe(length=2)):
+        with method.training(probe_problem(probe), (1, 2), 64) as training:
+            state, rows = train(training, 2)
+            assert training.gaussians(state) == [None, None]
+            assert not training.advice(state, 10)
+        assert rows[1][0]["train/episodes"] == 32
+
+
+def test_every_problem_gets_its_kind_of_simulator():
+    assert isinstance(probe_training(Probe()).simulator, JaxSimulator)
+    assert isinstance(probe_training(HostProbe()).simulator, HostSimulator)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 66, "num_environments": 4}, r"multiple of num_environments \(4\), got 66"),
+        ({"num_environments": 0}, "num_environments must be positive, got 0"),
+        ({"steps": 0}, "steps_per_iteration must be positive, got 0"),
+        ({"initial_policy": "holld"}, "initial_policy must be one of random, hold, got 'holld'"),
+    ],
+)
+@pytest.mark.parametrize("probe", [Probe(), HostProbe()])
+def test_a_wrong_budget_is_refused(probe, settings, message):
+    with pytest.raises(SelfpacedError, match=message):
+        probe_training(probe, **settings)
+
+
+def test_holding_still_requires_a_host_environment():
+    with pytest.raises(SelfpacedError, match=r"requires a host environment; probe runs in JAX"):
+        probe_training(Probe(), initial_policy="hold")

@@ -1,10 +1,9 @@
-"""What a person sees while an experiment runs: a live panel, or plain lines off a terminal."""
+"""Progress of a run: a live panel in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,31 +14,33 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from selfpaced.experiment import Experiment
-from selfpaced.problems import find_problem
+from selfpaced.records import Array
 from selfpaced.runs.processes import Listener
+from selfpaced.runs.storage import Notes
 from selfpaced.statistics import count_seeds
 from selfpaced.studies.comparison import Cell, State
 
 _SECONDS_BETWEEN_LINES = 10.0
 _STATES: dict[State, str] = {
     "new": "starting",
-    "unfinished": "going on where it stopped",
-    "finished": "finished before",
+    "unfinished": "resuming",
+    "finished": "already finished",
 }
 
 
 class Progress(Listener):
-    """Listens to the workers of a run and shows where it stands."""
+    """Shows the progress events of a run."""
 
     def __init__(self, console: Console) -> None:
+        """Print to a console; in a terminal, the panel is updated in place."""
         self.console = console
         self.live: Live | None = None
 
-    def begin(self, experiment: Experiment) -> None:
-        """Show that it has started."""
+    def started(self, experiment: Experiment) -> None:
+        """Show an empty panel, or a first line."""
         self.experiment = experiment
-        self.latest: dict[int, dict[str, Any]] = {}  # by block
-        self.first: dict[int, tuple[float, int]] = {}  # when it was first heard of, and where
+        self.latest: dict[int, Notes] = {}  # by block
+        self.first: dict[int, tuple[float, int]] = {}  # time and iteration of the first report
         self.last: dict[int, tuple[float, int]] = {}
         self.last_line = time.monotonic()
         self.advice: set[str] = set()
@@ -47,81 +48,79 @@ class Progress(Listener):
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
             self.live.start()
         else:
-            self.console.print(
-                f"{self._title()}: starting and compiling", highlight=False, soft_wrap=True
-            )
+            self._print(f"{self._title()}: starting and compiling")
 
-    def hear(self, block: int, message: dict[str, Any]) -> None:
-        """Take notice of what a worker says."""
+    def received(self, block: int, message: Notes) -> None:
+        """Show advice at once, and the rest in the panel or in the next line."""
         if "advice" in message:
             self._show_advice(message)
         elif "iteration" in message:
             self.latest[block] = {**self.latest.get(block, {}), **message}
             self.last[block] = (time.monotonic(), message["iteration"])
-            if "train_return" in message:  # before the first iteration it compiles
+            if "train_return" in message:  # before the first iteration the worker compiles
                 self.first.setdefault(block, self.last[block])
             self._refresh()
 
-    def leave(self) -> None:
-        """Say why it takes a moment."""
-        self.console.print(
-            "[yellow]stopping after the iteration under way[/] (Ctrl-C: at once, with what was "
-            "saved last)",
-            highlight=False,
-            soft_wrap=True,
+    def stopping(self) -> None:
+        """Explain the delay until the current iteration ends."""
+        self._print(
+            "[yellow]stopping after the current iteration[/] (Ctrl-C: at once, with the last "
+            "checkpoint)"
         )
 
-    def end(self) -> None:
+    def ended(self) -> None:
         """Leave the last state on the screen."""
         if self.live:
             self.live.update(self._panel())
             self.live.stop()
             self.live = None
         else:
-            self.console.print(self._line(), highlight=False, soft_wrap=True)
+            self._print(self._line())
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def _refresh(self) -> None:
         if self.live:
             self.live.update(self._panel())
         elif time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
             self.last_line = time.monotonic()
-            self.console.print(self._line(), highlight=False, soft_wrap=True)
+            self._print(self._line())
 
-    def _show_advice(self, message: dict[str, Any]) -> None:
+    def _show_advice(self, message: Notes) -> None:
         text = message["advice"]
         if text not in self.advice:
             self.advice.add(text)
-            self.console.print(
+            self._print(
                 f"[yellow]warning[/] (iteration {message['iteration']}, "
-                f"{count_seeds(message['num_seeds'])}): {escape(text)}",
-                highlight=False,
-                soft_wrap=True,
+                f"{count_seeds(message['num_seeds'])}): {escape(text)}"
             )
 
     def _iterations(self) -> tuple[int, int]:
-        """Where the slowest and the fastest block are."""
-        told = self.latest.values()
-        num_seeds = sum(message["num_seeds"] for message in told)
+        """Iterations of the slowest and of the fastest block."""
+        messages = self.latest.values()
+        num_seeds = sum(message["num_seeds"] for message in messages)
         is_waiting = num_seeds < len(self.experiment.seeds)  # for a block that still compiles
-        iterations = [message["iteration"] for message in told] + [0] * is_waiting
+        iterations = [message["iteration"] for message in messages] + [0] * is_waiting
         return min(iterations), max(iterations)
 
-    def _mean(self, name: str) -> Any:
-        """Over all seeds, of what their blocks said last."""
-        told = [m for m in self.latest.values() if m.get(name) is not None]
-        if not told:
+    def _mean(self, name: str) -> Array | None:
+        """Mean over all seeds, in the latest messages of their blocks."""
+        messages = [m for m in self.latest.values() if m.get(name) is not None]
+        if not messages:
             return None
-        return np.average([m[name] for m in told], axis=0, weights=[m["num_seeds"] for m in told])
+        weights = [message["num_seeds"] for message in messages]
+        return np.average([message[name] for message in messages], axis=0, weights=weights)
 
     def _speed(self) -> tuple[float, float] | None:
-        """Environment steps per second and seconds left, once there is something to measure."""
+        """Environment steps per second and seconds left; None before the second report."""
         steps_per_second, seconds_left = 0.0, 0.0
         for block, message in self.latest.items():
             left = self.experiment.iterations - message["iteration"]
             now, iteration = self.last[block]
-            began, start = self.first.get(block, self.last[block])
+            start_time, start = self.first.get(block, self.last[block])
             if left > 0 and iteration > start:
-                per_second = (iteration - start) / (now - began)
+                per_second = (iteration - start) / (now - start_time)
                 num_steps = self.experiment.steps_per_iteration * message["num_seeds"]
                 steps_per_second += per_second * num_steps
                 seconds_left = max(seconds_left, left / per_second)
@@ -133,7 +132,7 @@ class Progress(Listener):
         return f"{experiment.problem} · {names} · {count_seeds(len(experiment.seeds))}"
 
     def _figures(self) -> dict[str, str]:
-        """Name and value of everything worth showing now."""
+        """Labels and values to show."""
         slowest, fastest = self._iterations()
         where = str(slowest) if slowest == fastest else f"{slowest} to {fastest}"
         figures = {"iteration": f"{where}/{self.experiment.iterations}"}
@@ -147,9 +146,8 @@ class Progress(Listener):
             if value is not None:
                 figures[label] = form.format(value)
         mean, std = self._mean("context_mean"), self._mean("context_std")
-        if mean is not None:
-            names = find_problem(self.experiment.problem).contexts.names
-            for index, name in enumerate(names):
+        if mean is not None and std is not None:
+            for index, name in enumerate(self.experiment.resolved.contexts.names):
                 figures[escape(name.replace("_", " "))] = f"{mean[index]:.2f} ± {std[index]:.2g}"
         if speed := self._speed():
             figures["steps/s"] = f"{speed[0]:,.0f}".replace(",", " ")
@@ -178,7 +176,7 @@ class Progress(Listener):
 
 
 def announcer(console: Console, num_cells: int) -> Callable[[int, Cell, State], None]:
-    """What says which of several experiments comes next."""
+    """Return a function that prints which of several cells is next."""
 
     def announce(place: int, cell: Cell, state: State) -> None:
         name = f"{cell.experiment.problem}, {cell.path.name}"

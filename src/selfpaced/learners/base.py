@@ -1,7 +1,7 @@
 """The seam of learners: pure functions that act, estimate values, and improve from a rollout.
 
-A learner is a frozen, final dataclass whose fields are its hyper-parameters. Everything that changes
-is in its state, a NamedTuple of JAX arrays; training vectorises all functions over seeds.
+A learner is a frozen, final dataclass whose fields are its hyper-parameters. What changes is in its
+state, a NamedTuple of JAX arrays; training vectorises all functions over seeds.
 
 `Learner` is required. The protocols below it are optional abilities; each is tested for in one
 place, with `isinstance`.
@@ -9,7 +9,7 @@ place, with `isinstance`.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
 import optax
@@ -35,7 +35,7 @@ class Policy(Protocol[S_in]):
     """Chooses actions from a state that is not changed by acting."""
 
     def policy(self, noise: jax.Array, state: S_in, observation: jax.Array) -> jax.Array:
-        """Return an action [A]; `noise` is standard normal [A], zeros give the deterministic one."""
+        """Return an action [A]; `noise` is standard normal, zeros give the deterministic one."""
 
 
 @runtime_checkable
@@ -92,3 +92,6 @@ class KeepsReplay(Protocol[S]):
 
     def without_replay(self, state: S) -> S:
         """Return the state with None in place of the past steps."""
+
+
+AnyLearner = Learner[Any]  # where the type of its state does not matter

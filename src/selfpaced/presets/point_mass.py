@@ -8,6 +8,7 @@ from __future__ import annotations
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.environments.point_mass import PointMass
 from selfpaced.experiment import Budget
+from selfpaced.learners.base import AnyLearner
 from selfpaced.learners.ppo import PPO
 from selfpaced.learners.sac import SAC
 from selfpaced.learners.trpo import TRPO
@@ -52,7 +53,7 @@ POINT_MASS_2D = Problem(
     presets=(("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_2D"),),
 )
 
-_LEARNERS = {
+_LEARNERS: dict[str, AnyLearner] = {
     "ppo": PPO(
         hidden=(21,),
         num_epochs=8,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from selfpaced.experiment import Budget
-from selfpaced.learners.base import Learner
+from selfpaced.learners.base import AnyLearner
 from selfpaced.sprl.method import SPRL
-from selfpaced.teachers.base import Teacher
+from selfpaced.teachers.base import AnyTeacher
 from selfpaced.training.curriculum_learning import InitialPolicy
 
 Grid = Mapping[str, tuple[float, ...]]
@@ -24,8 +23,8 @@ class Preset:
     learner's name; `None` in place of the latter serves learners that the paper did not use.
     """
 
-    learners: Mapping[str, Learner[Any]]
-    teachers: Mapping[str, Mapping[str | None, Teacher[Any]]]
+    learners: Mapping[str, AnyLearner]
+    teachers: Mapping[str, Mapping[str | None, AnyTeacher]]
     budgets: Mapping[str | None, Budget]  # by learner
     sprl: SPRL | None = None
     starred: tuple[str, ...] = ()  # teachers that have a variant with an asterisk
@@ -33,7 +32,7 @@ class Preset:
     published: Mapping[str, Mapping[str, MeanAndError]] = field(default_factory=dict)
     grids: Mapping[str, Grid] = field(default_factory=dict)
 
-    def teacher(self, name: str, learner: str) -> Teacher[Any] | None:
+    def teacher(self, name: str, learner: str) -> AnyTeacher | None:
         """Return the settings of a teacher, None if the paper has none."""
         by_learner = self.teachers.get(name, {})
         return by_learner.get(learner) or by_learner.get(None)

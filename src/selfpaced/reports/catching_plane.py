@@ -1,4 +1,4 @@
-"""The contexts of ball catching where they are: points that balls pass, beside the arm's reach."""
+"""The contexts of ball catching as points that balls pass, beside the arm and its reach."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from matplotlib.patches import Arc, Polygon, Rectangle
 from selfpaced.contexts import ContextSpace
 from selfpaced.environments.ball_catching import passing_points
 from selfpaced.records import Array
-from selfpaced.reports.context_path import Travel
+from selfpaced.reports.context_path import ContextPath
 from selfpaced.reports.curricula import NUM_MOMENTS, explain_colours, shades
 from selfpaced.reports.names import name_runs, title_run
+from selfpaced.reports.problem_figure import ProblemFigure
 from selfpaced.reports.style import (
     FAINT,
     INK,
@@ -26,80 +27,83 @@ from selfpaced.reports.style import (
 from selfpaced.runs.folder import RunFolder
 
 MOMENTS = (0, 50, 80, 110, 150, 200)  # of the paper
-NEAR = 10  # iterations: closer than the paper's moments are to each other
+NEAR = 10  # iterations, fewer than between two moments of the paper
 MOST_POINTS = 240  # in one panel
 
-# The arm as it starts, in the plane (y, z): shoulder, elbow, wrist, net; metres.
+# The initial pose of the arm in the plane (y, z): shoulder, elbow, wrist, net; metres.
 ARM = ((0.0, 0.944), (-0.256, 1.433), (-0.270, 1.476), (-0.554, 1.379), (-0.696, 1.330))
 REACH = 1.0  # of the centre of the net, from the shoulder
 _NET_RADIUS = 0.06
 _BASE = (-0.14, 0.6, 0.28, 0.16)  # left, bottom, width, height
 _POST = (-0.05, 0.0, 0.10, 0.6)
-_Y, _Z = (-1.25, 0.3), (0.0, 2.1)  # what is shown
+_Y, _Z = (-1.25, 0.3), (0.0, 2.1)  # limits of the axes
 _LEGEND = (
-    "seen in the direction of the throw · dots: where balls of all seeds pass · outline: all "
-    "contexts there are\narm: as it starts, the net at its end · dashed: as far as the net reaches"
+    "view along the throw · dots: points that balls of all seeds pass · outline: all possible "
+    "contexts\narm: initial pose, with the net at its end · dashed: reach of the net"
 )
 
 
 def draw_catching_plane(folder: RunFolder) -> Figure:
-    """The contexts of one run at a few moments."""
+    """Draw the contexts of one run at a few moments."""
     figure = new_figure(10.5, 3.5, title_run(folder))
-    _plot_moments(figure, Travel.load(folder))
+    _plot_moments(figure, ContextPath.load(folder))
     note(figure, _LEGEND)
     return figure
 
 
 def draw_catching_planes(folders: list[RunFolder]) -> Figure:
-    """The same for several runs, one row for each."""
+    """Draw the contexts of several runs, one row for each."""
     num = len(folders)
     figure = new_figure(10.5, 3.1 * num + 0.45)
     ratios = [3.1] * num + [0.45]
     *rows, below = figure.subfigures(num + 1, 1, squeeze=False, height_ratios=ratios)[:, 0]
     for row, folder, name in zip(rows, folders, name_runs(folders, True), strict=True):
         row.suptitle(name, x=0.012, ha="left", size=TEXT_SIZE, weight="bold", color=INK)
-        _plot_moments(row, Travel.load(folder))
+        _plot_moments(row, ContextPath.load(folder))
     below.text(0.012, 0.5, _LEGEND, va="center", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
     return figure
 
 
-def choose_moments(travel: Travel) -> list[int]:
-    """Rows next to the paper's iterations, or those worth looking at in runs of another length."""
-    distances = np.abs(travel.iterations[:, None] - np.array(MOMENTS))
+CATCHING_PLANE = ProblemFigure("catching_plane", draw_catching_plane, draw_catching_planes)
+
+
+def choose_moments(path: ContextPath) -> list[int]:
+    """Return the rows nearest to the paper's iterations; others if a run has none that near."""
+    distances = np.abs(path.iterations[:, None] - np.array(MOMENTS))
     rows = distances.argmin(axis=0).tolist()
     are_near = distances.min(axis=0).max() <= NEAR and len(set(rows)) == len(MOMENTS)
-    return rows if are_near else travel.choose_moments(NUM_MOMENTS)
+    return rows if are_near else path.choose_moments(NUM_MOMENTS)
 
 
 def outline_of(contexts: ContextSpace, num: int = 40) -> Array:
-    """The edge of the box of contexts in the plane [N, 2]: part of a ring."""
+    """Return the edge of the context space in the plane [N, 2], which is part of a ring."""
     (low, near, _), (high, far, _) = contexts.lower, contexts.upper
     angles = np.linspace(low, high, num)
     inner, outer = (np.stack([angles, np.full(num, radius)], axis=1) for radius in (near, far))
     return passing_points(np.concatenate([inner, outer[::-1]]))
 
 
-def _plot_moments(figure: Figure | SubFigure, travel: Travel) -> None:
-    panels, moments = list(figure.subplots(1, NUM_MOMENTS)), choose_moments(travel)
+def _plot_moments(figure: Figure | SubFigure, path: ContextPath) -> None:
+    panels, moments = list(figure.subplots(1, NUM_MOMENTS)), choose_moments(path)
     for axes, row in zip(panels, moments, strict=False):
-        _plot_scene(axes, travel.contexts)
-        samples = travel.pooled(row, MOST_POINTS)
+        _plot_scene(axes, path.contexts)
+        samples = path.pooled(row, MOST_POINTS)
         y, z = passing_points(samples).T
         axes.scatter(
-            y, z, c=samples[:, 2], s=9, alpha=0.8, linewidth=0, zorder=4, **shades(travel.contexts)
+            y, z, c=samples[:, 2], s=9, alpha=0.8, linewidth=0, zorder=4, **shades(path.contexts)
         )
-        axes.set_title(f"iteration {travel.iterations[row]}", size=SMALL_SIZE, color=INK)
+        axes.set_title(f"iteration {path.iterations[row]}", size=SMALL_SIZE, color=INK)
         axes.set_xlabel("y in m", size=SMALL_SIZE, color=INK)
         if axes is not panels[0]:
             axes.set_yticklabels([])
     panels[0].set_ylabel("height z in m", size=SMALL_SIZE, color=INK)
     for axes in panels[len(moments) :]:
         axes.set_axis_off()
-    explain_colours(figure, panels[len(moments) - 1], travel.contexts, "thrown from, m away")
+    explain_colours(figure, panels[len(moments) - 1], path.contexts, "distance of the throw in m")
 
 
 def _plot_scene(axes: Axes, contexts: ContextSpace) -> None:
-    """The ground, the arm as it starts, how far it reaches, and where contexts can be."""
+    """The ground, the arm, its reach, and the region of possible contexts."""
     axes.add_patch(Polygon(outline_of(contexts), facecolor="none", edgecolor=QUIET, linewidth=0.8))
     (y, z), diameter = ARM[0], 2 * REACH
     axes.add_patch(

@@ -1,4 +1,4 @@
-"""Catching rate: how many of 200 balls a final policy catches (paper, Section 5.3)."""
+"""Catching rate: the share of 200 balls that a final policy catches (paper, Section 5.3)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from matplotlib.ticker import PercentFormatter
 from selfpaced.errors import require
 from selfpaced.records import Array
 from selfpaced.reports.names import name_run, name_runs, title_run
+from selfpaced.reports.problem_figure import ProblemFigure, final_episodes
 from selfpaced.reports.style import (
     BLUE,
     TEXT_SIZE,
@@ -17,41 +18,49 @@ from selfpaced.reports.style import (
     note,
     tidy,
 )
-from selfpaced.reports.target_episodes import run_target_episodes
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import mean_and_standard_error, plus_minus
 
 NUM_THROWS = 200
 _LEGEND = (
-    f"{NUM_THROWS} throws or more of every seed on the target, actions drawn from the last policy\n"
+    f"at least {NUM_THROWS} throws of every seed on the target, final stochastic policies\n"
     "bar: mean of the seeds · line: one standard error · dots: single seeds"
 )
 
 
 def draw_catching_rate(folder: RunFolder) -> Figure:
-    """The catching rate of one run."""
+    """Draw the catching rate of one run."""
     figure = new_figure(7.0, 2.3, title_run(folder))
     _plot_bars(figure, [catching_rates(folder)], [name_run(folder)], [BLUE])
     return figure
 
 
 def draw_catching_rates(folders: list[RunFolder]) -> Figure:
-    """The catching rates of several runs."""
-    figure = new_figure(7.5, 1.5 + 0.5 * len(folders), folders[0].experiment().problem)
+    """Draw the catching rates of several runs."""
+    title = folders[0].experiment().resolved.name
+    figure = new_figure(7.5, 1.5 + 0.5 * len(folders), title)
     rates = [catching_rates(folder) for folder in folders]
     colours = [colour_of(place) for place in range(len(folders))]
     _plot_bars(figure, rates, name_runs(folders, with_problem=False), colours)
     return figure
 
 
+CATCHING_RATE = ProblemFigure("catching_rate", draw_catching_rate, draw_catching_rates)
+
+
 def catching_rates(folder: RunFolder) -> Array:
-    """Share of balls caught by each seed [S]; nothing is simulated twice."""
+    """Return the share of balls caught by each seed [S], from the evaluations if these suffice."""
     if folder.experiment().evaluation_episodes < NUM_THROWS:
-        return run_target_episodes(folder, NUM_THROWS).success[:, 0].mean(axis=1)
+        shares: Array = final_episodes(folder, NUM_THROWS).success[:, 0].mean(axis=1)
+        return shares
     success = folder.evaluations()["success"]
     complete = np.isfinite(success).all(axis=1)
-    require(bool(complete.any()), f"not every seed of {folder.path} is evaluated; resume the run")
-    return success[complete][-1]
+    require(
+        bool(complete.any()),
+        f"{folder.path} has no evaluation of every seed yet; resume the run",
+    )
+    last: Array = success[complete][-1]
+    return last
 
 
 def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: list[str]) -> None:

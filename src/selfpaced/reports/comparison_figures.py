@@ -1,4 +1,4 @@
-"""The outcome of a comparison as pictures: curves, interquartile means, who beats whom."""
+"""Figures of a comparison: curves, interquartile means, probabilities of improvement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from selfpaced.reports.comparison_tables import Improvement, Row
 from selfpaced.reports.learning_curves import plot_curve
-from selfpaced.reports.names import name_teacher
+from selfpaced.reports.names import name_learner, name_teacher
 from selfpaced.reports.style import (
     BLUE,
     FAINT,
@@ -33,7 +33,7 @@ from selfpaced.statistics import count_seeds, standard_error
 from selfpaced.studies.comparison import Outcome
 
 _WINS = LinearSegmentedColormap.from_list("wins", [VERMILION, "white", BLUE]).with_extremes(
-    bad="#F2F2F2"  # nobody plays against himself
+    bad="#F2F2F2"  # the diagonal
 )
 
 
@@ -43,7 +43,7 @@ def draw_comparison(
     improvements: Sequence[Improvement],
     out: Path,
 ) -> list[Path]:
-    """Draw all figures of a comparison; returns where they are."""
+    """Draw all figures of a comparison; return their paths."""
     figures = {
         "learning_curves": draw_curves(outcomes),
         "interquartile_means": draw_interquartile_means(outcomes, rows),
@@ -54,7 +54,7 @@ def draw_comparison(
 
 
 def draw_curves(outcomes: Sequence[Outcome]) -> Figure:
-    """All learning curves, one panel per learner; the single seeds would be too many."""
+    """Draw all learning curves without single seeds, one panel per learner."""
     learners, teachers = _learners(outcomes), _teachers(outcomes)
     width = 6.5 if len(learners) == 1 else min(4.2 * len(learners), 16.0)
     figure = new_figure(width, 4.4, _title(outcomes))
@@ -80,7 +80,7 @@ def draw_curves(outcomes: Sequence[Outcome]) -> Figure:
 
 
 def draw_interquartile_means(outcomes: Sequence[Outcome], rows: Sequence[Row]) -> Figure:
-    """A dot with its interval for every cell, and the single seeds behind it."""
+    """Draw a dot with its interval for every cell, and the single seeds behind it."""
     learners, teachers = _learners(outcomes), _teachers(outcomes)
     width = 6.5 if len(learners) == 1 else min(2.0 + 3.2 * len(learners), 16.0)
     figure = new_figure(width, 1.7 + 0.42 * len(teachers), _title(outcomes))
@@ -100,7 +100,7 @@ def draw_interquartile_means(outcomes: Sequence[Outcome], rows: Sequence[Row]) -
 
 
 def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improvement]) -> Figure:
-    """How probably the teacher of a row ends better than the one of a column."""
+    """Draw the probability that the teacher of a row ends better than that of a column."""
     learners = [
         learner
         for learner in _learners(outcomes)
@@ -116,13 +116,13 @@ def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improv
     note(
         figure,
         "probability that a seed of the row ends better than one of the column\n"
-        "bold: the 95 % interval does not hold 50 %",
+        "bold: the 95 % interval excludes 50 %",
     )
     return figure
 
 
 def _height(outcomes: Sequence[Outcome]) -> tuple[float, float]:
-    """The bands decide what is shown, not the seeds that are not drawn."""
+    """Limits that fit the bands; single seeds are not drawn."""
     means = np.concatenate([outcome.returns.mean(axis=1) for outcome in outcomes])
     margins = np.concatenate(
         [2.0 * np.nan_to_num(standard_error(outcome.returns)) for outcome in outcomes]
@@ -182,7 +182,7 @@ def _teachers(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:
-    """The teachers as the other figures call them."""
+    """Names of the teachers as in the other figures."""
     named = {outcome.cell.teacher: name_teacher(outcome.cell.experiment) for outcome in outcomes}
     return list(named.values())
 
@@ -190,16 +190,16 @@ def _names(outcomes: Sequence[Outcome]) -> list[str]:
 def _title(outcomes: Sequence[Outcome]) -> str:
     experiment = outcomes[0].cell.experiment
     num = len(experiment.seeds)
-    title = f"{experiment.problem}, {count_seeds(num)}"
-    learners = {type(outcome.cell.experiment.learner).__name__ for outcome in outcomes}
+    title = f"{experiment.resolved.name}, {count_seeds(num)}"
+    learners = {name_learner(outcome.cell.experiment) for outcome in outcomes}
     return f"{title}, {learners.pop()}" if len(learners) == 1 else title
 
 
 def _name_panel(axes: Axes, outcomes: Sequence[Outcome], learner: str, num: int) -> None:
-    """A single learner is in the title of the figure already."""
-    kind = next(o.cell.experiment.learner for o in outcomes if o.cell.learner == learner)
+    """Name the learner of a panel, unless it is the only one and in the title of the figure."""
+    experiment = next(o.cell.experiment for o in outcomes if o.cell.learner == learner)
     if num > 1:
-        title = type(kind).__name__
+        title = name_learner(experiment)
         axes.set_title(title, loc="left", size=TITLE_SIZE, weight="bold", color=INK)
 
 

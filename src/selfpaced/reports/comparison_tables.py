@@ -1,9 +1,9 @@
-"""The outcome of a comparison as tables: for spreadsheets, and for people.
+"""Tables of a comparison, as CSV and as Markdown.
 
 comparison.csv                  one row per finished cell
-comparison.md                   the same to read
-probability_of_improvement.csv  every teacher against every other one with the same learner
-figures/                        pictures
+comparison.md                   the same as text
+probability_of_improvement.csv  every pair of teachers with the same learner
+figures/                        figures
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from selfpaced.statistics import (
 from selfpaced.studies.comparison import Cell, Outcome
 
 SIGNIFICANCE = 0.01  # as in the paper
-FEW_SEEDS = 10  # with fewer, a bootstrap interval promises more than it keeps
+FEW_SEEDS = 10  # with fewer, bootstrap intervals are too narrow
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of `comparison.csv`; the fields are its columns, NaN is an empty place."""
+    """A line of `comparison.csv`; the fields are its columns, NaN is an empty cell."""
 
     problem: str
     teacher: str
@@ -54,7 +54,7 @@ class Row:
     best: bool  # among the teachers with this learner
     significantly_best: bool  # Welch's test against every other one below 1 %
     p_value_against_best: float  # Welch
-    p_value_equal_variances: float  # Student, as in the paper
+    p_value_equal_variances: float  # pooled t-test, as in the paper
     area_under_curve: float
     threshold: float
     share_reaching_threshold: float
@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Improvement:
-    """How probably a seed of one teacher ends better than a seed of another."""
+    """The probability that a seed of one teacher ends better than a seed of another."""
 
     learner: str
     teacher: str
@@ -73,7 +73,7 @@ class Improvement:
 
 
 def tabulate(outcomes: Sequence[Outcome], threshold: float | None = None) -> list[Row]:
-    """One row per outcome; the best is looked for within each learner, as in the paper."""
+    """Return one row per outcome; the best teacher is that of each learner, as in the paper."""
     rows = []
     for outcome in outcomes:
         rivals = [other for other in outcomes if other.cell.learner == outcome.cell.learner]
@@ -82,7 +82,7 @@ def tabulate(outcomes: Sequence[Outcome], threshold: float | None = None) -> lis
 
 
 def compare_pairs(outcomes: Sequence[Outcome]) -> list[Improvement]:
-    """Every ordered pair of teachers with the same learner."""
+    """Compare every ordered pair of teachers with the same learner."""
     improvements = []
     for one, two in combinations(outcomes, 2):
         if one.cell.learner != two.cell.learner:
@@ -102,7 +102,7 @@ def write_tables(
     improvements: Sequence[Improvement],
     text: str,
 ) -> list[Path]:
-    """Write all tables, each one completely or not at all; returns where they are."""
+    """Write all tables, each of them atomically; return their paths."""
     paths = [
         out / name for name in ("comparison.md", "comparison.csv", "probability_of_improvement.csv")
     ]
@@ -120,7 +120,7 @@ def write_tables(
 def describe(
     cells: Sequence[Cell], outcomes: Sequence[Outcome], rows: Sequence[Row], command: str
 ) -> str:
-    """The content of `comparison.md`."""
+    """Return the content of `comparison.md`."""
     learners = list(dict.fromkeys(row.learner for row in rows))
     parts = [f"# Teachers compared on {cells[0].experiment.problem}"]
     if len(learners) > 1:
@@ -128,42 +128,42 @@ def describe(
     for learner in learners:
         chosen = [row for row in rows if row.learner == learner]
         parts += [f"## {learner}, {_extent(chosen)}", _details(chosen)]
-    parts += [_legend(rows), "## How this was made", f"```\n{command}\n```"]
+    parts += [_legend(rows), "## Command", f"```\n{command}\n```"]
     parts.append(_origin(cells, outcomes))
     return "\n\n".join(parts) + "\n"
 
 
 def format_return(row: Row) -> str:
-    """Mean and standard error, as in the paper."""
+    """Return mean and standard error, as in the paper."""
     return plus_minus(row.mean, row.standard_error)
 
 
 def format_p_value(p_value: float) -> str:
-    """Short, and never more precise than it is."""
+    """Return a p-value with two digits, and a bound below 0.0001."""
     if isnan(p_value):
         return "–"
     return "< 0.0001" if p_value < 1e-4 else f"{p_value:.2g}"
 
 
 def format_interval(row: Row) -> str:
-    """The interquartile mean and its interval."""
+    """Return the interquartile mean and its interval."""
     interval = "" if isnan(row.iqm_low) else f" [{row.iqm_low:.2f}, {row.iqm_high:.2f}]"
     return f"{row.iqm:.2f}{interval}"
 
 
 def warn_of_few_seeds(rows: Sequence[Row]) -> str:
-    """What a reader has to know about the intervals; empty if there is nothing to fear."""
+    """Return a warning about intervals over few seeds; empty if there are enough."""
     num = rows[0].seeds
     if num >= FEW_SEEDS:
         return ""
     return (
         f"{num} seed{'s are' if num > 1 else ' is'} few: intervals over fewer than {FEW_SEEDS} are "
-        "too narrow (over 3 they hold the truth about three times in four)."
+        "too narrow (over 3 seeds they contain the true value about three times in four)."
     )
 
 
 def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -> Row:
-    """Numbers of one outcome; the rivals are all outcomes with the same learner."""
+    """Statistics of one outcome; the rivals are all outcomes with the same learner."""
     cell, returns = outcome.cell, outcome.final_returns
     best = max(rivals, key=lambda rival: rival.final_returns.mean())
     is_best = outcome is best
@@ -195,7 +195,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
 
 
 def _speed(outcome: Outcome, threshold: float | None) -> tuple[float, float]:
-    """Which share of the seeds came to the threshold, and how long the median seed took."""
+    """The share of seeds that reach the threshold, and the time of the median seed."""
     if threshold is None:
         return nan, nan
     times = time_to_threshold(outcome.iterations, outcome.returns, threshold)
@@ -203,7 +203,7 @@ def _speed(outcome: Outcome, threshold: float | None) -> tuple[float, float]:
 
 
 def _overview(rows: Sequence[Row], learners: Sequence[str]) -> str:
-    """Teachers down, learners across: the paper's table."""
+    """One row per teacher and one column per learner, as in the paper."""
     by_names = {(row.teacher, row.learner): row for row in rows}
     lines = [
         [teacher]
@@ -221,7 +221,7 @@ def _details(rows: Sequence[Row]) -> str:
     header += ["area under curve", "wall time"]
     with_threshold = not isnan(rows[0].threshold)
     if with_threshold:
-        header += [f"seeds that reach {rows[0].threshold:g}", "median iterations until then"]
+        header += [f"seeds that reach {rows[0].threshold:g}", "median iterations to reach it"]
     lines = []
     for row in rows:
         line = [row.teacher, _marked(row), format_interval(row), f"{row.success_rate:.0%}"]
@@ -255,19 +255,19 @@ def _extent(rows: Sequence[Row]) -> str:
 
 def _legend(rows: Sequence[Row]) -> str:
     text = (
-        "Discounted return on the target after the last iteration, actions drawn from the policy: "
+        "Discounted return on the target after the last iteration, with the stochastic policy: "
         "mean ± standard error over the seeds. **Bold**: the highest mean with this learner. "
-        "★: better than every other teacher here, p < 1 % (Welch's t-test, two-sided, not "
+        "★: better than every other teacher in this table, p < 1 % (Welch's t-test, two-sided, not "
         "corrected for the number of teachers). Intervals: bootstrap over the seeds. Area under "
         "curve: mean of the return over all iterations."
     )
     if not isnan(rows[0].threshold):
-        text += " Median iterations: over all seeds, – if half of them never got there."
+        text += " Median iterations: over all seeds, – if half of them never reach it."
     return text + (f"\n\n{warning}" if (warning := warn_of_few_seeds(rows)) else "")
 
 
 def _origin(cells: Sequence[Cell], outcomes: Sequence[Outcome]) -> str:
-    """Seeds, versions, and what is still missing."""
+    """Seeds, versions, and cells that are not finished."""
     seeds = cells[0].experiment.seeds
     lines = [f"- seeds: {seeds[0]}" + (f" to {seeds[-1]}" if len(seeds) > 1 else "")]
     versions = dict.fromkeys(
@@ -278,5 +278,5 @@ def _origin(cells: Sequence[Cell], outcomes: Sequence[Outcome]) -> str:
     finished = {outcome.cell.path for outcome in outcomes}
     missing = [cell.path.name for cell in cells if cell.path not in finished]
     if missing:
-        lines.append(f"- not finished yet: {', '.join(missing)} (repeat the command to go on)")
+        lines.append(f"- not finished yet: {', '.join(missing)} (repeat the command to continue)")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The way that the contexts of a run have travelled, and the moments worth looking at."""
+"""The path of a run's contexts through the context space, and moments that divide it evenly."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import numpy as np
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.errors import SelfpacedError
-from selfpaced.problems import find_problem
 from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder
 
-_STANDSTILL = 0.15  # of the box: less than this is the randomness of the samples
+_STANDSTILL = 0.15  # of the box: a smaller change can be the randomness of the samples
 
 
 @dataclass(frozen=True)
-class Travel:
-    """What the contexts were at every evaluation that all seeds have reached."""
+class ContextPath:
+    """The contexts at every evaluation that all seeds have reached."""
 
     contexts: ContextSpace
     iterations: Array  # [E]
@@ -26,30 +25,33 @@ class Travel:
     cholesky: Array | None  # [E, S, C, C]
 
     @classmethod
-    def load(cls, folder: RunFolder) -> Travel:
-        """From the files of a run."""
-        contexts, arrays = find_problem(folder.experiment().problem).contexts, folder.contexts()
+    def load(cls, folder: RunFolder) -> ContextPath:
+        """Read the files of a run."""
+        contexts, arrays = folder.experiment().resolved.contexts, folder.contexts()
         try:
             iterations, samples = arrays["iteration"], arrays["samples"]
             complete = np.isfinite(samples).all(axis=(1, 2, 3))
             gaussian = [arrays.get(name) for name in ("mean", "cholesky")]
             mean, cholesky = [None if array is None else array[complete] for array in gaussian]
-            travel = cls(contexts, iterations[complete], samples[complete], mean, cholesky)
+            path = cls(contexts, iterations[complete], samples[complete], mean, cholesky)
         except (KeyError, IndexError, ValueError) as error:
-            path = folder.path / "contexts.npz"
-            raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
+            raise SelfpacedError(
+                f"{folder.path / 'contexts.npz'} is damaged ({error}); run again"
+            ) from None
         if not complete.any():
-            raise SelfpacedError(f"no seed of {folder.path} has any contexts yet; resume the run")
-        return travel
+            raise SelfpacedError(
+                f"{folder.path} has no evaluation of every seed yet; resume the run"
+            )
+        return path
 
     def pooled(self, row: int, most: int | None = None) -> Array:
-        """The contexts [N, C] of all seeds at one evaluation, the same number from each."""
+        """Return contexts [N, C] of all seeds at one evaluation, equally many of each seed."""
         num_seeds, num = self.samples.shape[1:3]
         share = num if most is None else max(min(num, most // num_seeds), 1)
         return self.samples[row, :, :share].reshape(-1, self.contexts.size)
 
     def choose_moments(self, num: int) -> list[int]:
-        """Rows of evaluations: the first, the last, and between them equal shares of the way."""
+        """Return rows of evaluations that divide the path evenly, the first and last included."""
         last = len(self.iterations) - 1
         progress = self._progress()
         shares = np.linspace(0.0, 1.0, num)[1:-1]
@@ -62,7 +64,7 @@ class Travel:
         return sorted(rows)
 
     def _progress(self) -> Array:
-        """How much of the way from the first to the last contexts lies behind; never falls."""
+        """Share of the path from the first to the last contexts at each row; never decreases."""
         lower, upper = self.contexts.box
         width = upper - lower
         samples = self.samples.reshape(len(self.samples), -1, self.contexts.size) / width
@@ -70,4 +72,5 @@ class Travel:
         remaining = np.linalg.norm(place - place[-1], axis=1)
         if remaining[0] < _STANDSTILL:
             return np.linspace(0.0, 1.0, len(remaining))
-        return np.maximum.accumulate(1.0 - remaining / remaining[0])
+        progress: Array = np.maximum.accumulate(1.0 - remaining / remaining[0])
+        return progress

@@ -1,4 +1,4 @@
-"""Learning curves: how the policy does on the target as training goes on."""
+"""Learning curves: performance on the target over the iterations of training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEGEND = "thick: mean of the seeds · band: two standard errors · thin: single
 
 
 def draw_learning_curve(folder: RunFolder) -> Figure:
-    """Return and success rate of one run."""
+    """Draw return and success rate of one run."""
     figure = new_figure(8.0, 5.0, title_run(folder))
     upper, lower = _two_panels(figure, 1)[:, 0]
     evaluations = _evaluations(folder)
@@ -48,13 +48,13 @@ def draw_learning_curve(folder: RunFolder) -> Figure:
 
 
 def draw_learning_curves(folders: list[RunFolder]) -> Figure:
-    """Several runs on one axis; every problem has an axis of its own."""
+    """Draw several runs, with common axes for runs of the same problem."""
     problems = by_problem(folders)
     names = name_runs(folders, with_problem=False)
-    looks = {name: place for place, name in enumerate(dict.fromkeys(names))}  # same name, same look
+    looks = {name: place for place, name in enumerate(dict.fromkeys(names))}  # equal in all panels
     figure = new_figure(min(8.0 + 4.5 * (len(problems) - 1), 17.0), 5.0)
     panels = _two_panels(figure, len(problems))
-    for (problem, places), (upper, lower) in zip(problems.items(), panels.T, strict=True):
+    for places, (upper, lower) in zip(problems.values(), panels.T, strict=True):
         runs = [_evaluations(folders[place]) for place in places]
         here = [names[place] for place in places]
         for run, name in zip(runs, here, strict=True):
@@ -63,6 +63,7 @@ def draw_learning_curves(folders: list[RunFolder]) -> Figure:
                 plot_curve(axes, run["iteration"], run[column], colour, dashes, single_width=0.4)
         _finish(upper, lower, runs)
         _label_ends(upper, runs, [colour_of(looks[name]) for name in here], here)
+        problem = folders[places[0]].experiment().resolved.name
         title = f"{problem}, {_num_seeds(folders, places)}"
         upper.set_title(title, loc="left", weight="bold", size=TITLE_SIZE, color=INK)
     note(figure, _LEGEND)
@@ -77,7 +78,7 @@ def plot_curve(
     dashes: str = "-",
     single_width: float = 0.8,
 ) -> None:
-    """Mean of the seeds [E, S] with two standard errors; the mean ends where a seed is missing."""
+    """Plot the mean of the seeds [E, S] with two standard errors, up to the first missing seed."""
     complete = np.isfinite(per_seed).all(axis=1)
     x, rows = iterations[complete], per_seed[complete]
     num = per_seed.shape[1]
@@ -105,19 +106,19 @@ def _evaluations(folder: RunFolder) -> dict[str, Array]:
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r}); run again")
     evaluated = np.isfinite(evaluations["return"]).all(axis=1)
-    require(bool(evaluated.any()), f"not every seed is in {path} yet; resume the run first")
+    require(bool(evaluated.any()), f"{path} has no evaluation of every seed yet; resume the run")
     return evaluations
 
 
 def _two_panels(figure: Figure, columns: int) -> Array:
-    """Return above, success rate below, for every problem."""
+    """Axes [2, columns]: the return above, the success rate below."""
     return figure.subplots(
         2, columns, sharex="col", squeeze=False, gridspec_kw={"height_ratios": (3, 1)}
     )
 
 
 def _finish(upper: Axes, lower: Axes, runs: list[dict[str, Array]]) -> None:
-    """The single seeds decide what is shown: a wide band may leave the axis."""
+    """Set limits that fit the single seeds; a wide band may exceed them."""
     tidy(upper, y_label="return on the target")
     tidy(lower, "iteration", "success rate")
     upper.set_xlim(0, max(1, *(int(run["iteration"].max()) for run in runs)))
@@ -132,7 +133,7 @@ def _finish(upper: Axes, lower: Axes, runs: list[dict[str, Array]]) -> None:
 
 
 def _end_of_mean(run: dict[str, Array]) -> tuple[int, float]:
-    """The last iteration that all seeds have been evaluated at, and their mean return then."""
+    """The last iteration at which all seeds were evaluated, and their mean return."""
     last = np.flatnonzero(np.isfinite(run["return"]).all(axis=1))[-1]
     return int(run["iteration"][last]), float(run["return"][last].mean())
 
@@ -146,7 +147,7 @@ def _num_seeds(folders: list[RunFolder], places: list[int]) -> str:
 def _label_ends(
     axes: Axes, runs: list[dict[str, Array]], colours: list[str], names: list[str]
 ) -> None:
-    """Write each name where its curve ends, in its colour; no two on top of each other."""
+    """Write each name at the end of its curve, in its colour and without overlap."""
     low, high = axes.get_ylim()
     ends = [_end_of_mean(run) for run in runs]
     heights = spread([y for _, y in ends], 0.065 * (high - low))
@@ -159,7 +160,7 @@ def _label_ends(
 
 
 def spread(heights: Sequence[float], gap: float) -> Array:
-    """Move heights apart until they are at least a gap from each other, as little as possible."""
+    """Return heights at least a gap apart, moved as little as possible."""
     order = np.argsort(heights, kind="stable")
     clusters: list[list[float]] = []  # [centre, number of labels], from bottom to top
     for height in np.asarray(heights)[order]:

@@ -1,4 +1,4 @@
-"""How runs are called in figures."""
+"""Names and titles of runs in figures."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from selfpaced.experiment import Experiment
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import count_seeds
 
-_WRITTEN = {"ALPGMM": "ALP-GMM"}  # no class can be called so
+_DISPLAY_NAMES = {"ALPGMM": "ALP-GMM", "EpisodicUpdate": "SPRL"}  # by class
 
 
 def name_teacher(experiment: Experiment) -> str:
-    """The teacher, and the mark of a variant."""
-    name = type(experiment.teacher).__name__
-    return _WRITTEN.get(name, name) + experiment.variant
+    """Return the teacher's name with the mark of a variant."""
+    name = type(experiment.method.parts["teacher"]).__name__
+    return _DISPLAY_NAMES.get(name, name) + experiment.variant
+
+
+def name_learner(experiment: Experiment) -> str:
+    """Return the learner's name."""
+    return type(experiment.method.parts["learner"]).__name__
 
 
 def name_run(folder: RunFolder) -> str:
-    """Teacher and learner."""
+    """Return the names of teacher and learner."""
     experiment = folder.experiment()
-    return f"{name_teacher(experiment)} + {type(experiment.learner).__name__}"
+    return f"{name_teacher(experiment)} + {name_learner(experiment)}"
 
 
 def title_run(folder: RunFolder, separator: str = ", ") -> str:
-    """Problem, teacher, learner, number of seeds, and whether there is more to come."""
+    """Return problem, teacher, learner, number of seeds, and the progress of an unfinished run."""
     experiment = folder.experiment()
     seeds = count_seeds(len(experiment.seeds))
-    title = f"{experiment.problem}: {name_run(folder)}, {seeds}"
+    title = f"{experiment.resolved.name}: {name_run(folder)}, {seeds}"
     if folder.is_finished:
         return title
     reached = folder.summary()["iterations"]
@@ -35,12 +40,18 @@ def title_run(folder: RunFolder, separator: str = ", ") -> str:
 
 
 def name_runs(folders: list[RunFolder], with_problem: bool, separator: str = ": ") -> list[str]:
-    """Teacher and learner, and only what else it takes to tell the runs apart."""
-    problems = [folder.experiment().problem for folder in folders]
+    """Return the shortest names that distinguish the runs.
+
+    A name is teacher and learner. The problem precedes it if `with_problem` holds and the problems
+    differ. The folder follows it if other runs would have the same name.
+    """
+    experiments = [folder.experiment() for folder in folders]
+    problems = [experiment.problem for experiment in experiments]
     names = [name_run(folder) for folder in folders]
     if with_problem and len(set(problems)) > 1:
         names = [
-            f"{problem}{separator}{name}" for problem, name in zip(problems, names, strict=True)
+            f"{experiment.resolved.name}{separator}{name}"
+            for experiment, name in zip(experiments, names, strict=True)
         ]
     for distinction in ([folder.path.name for folder in folders], [str(f.path) for f in folders]):
         counts = Counter(zip(problems, names, strict=True))
@@ -54,8 +65,8 @@ def name_runs(folders: list[RunFolder], with_problem: bool, separator: str = ": 
 
 
 def by_problem(folders: list[RunFolder]) -> dict[str, list[int]]:
-    """The places of the runs of each problem, in the order given."""
-    places: dict[str, list[int]] = {}
+    """Return the indices of the runs of each problem, in the given order."""
+    indices: dict[str, list[int]] = {}
     for index, folder in enumerate(folders):
-        places.setdefault(folder.experiment().problem, []).append(index)
-    return places
+        indices.setdefault(folder.experiment().problem, []).append(index)
+    return indices

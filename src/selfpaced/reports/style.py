@@ -1,10 +1,10 @@
-"""What all figures have in common: colours, sizes, quiet axes, and how a picture is saved."""
+"""The common style of all figures: colours, sizes and axes, and how a figure is saved."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, FigureBase
 
 from selfpaced.runs.storage import write_bytes
 
-# Okabe and Ito's palette, which colour-blind people can tell apart.
+# Okabe and Ito's palette: its colours can be told apart by colour-blind readers.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4D86"
 ORANGE, SKY, BLACK = "#D98C00", "#3D9FDB", "#333333"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
@@ -24,15 +24,18 @@ DOTS_PER_INCH = 150
 
 
 class FigureWithTable(NamedTuple):
-    """A figure and the numbers in it, for those who want to go on calculating."""
+    """A figure and its numbers, which are written as a table beside it."""
 
     figure: Figure
     header: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[object, ...]]
+
+
+Drawing = Figure | FigureWithTable
 
 
 def new_figure(width: float, height: float, title: str = "") -> Figure:
-    """An empty figure, sizes in inches, the title flush left."""
+    """Return an empty figure with a left-aligned title; sizes are in inches."""
     figure = Figure((width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06)  # type: ignore[union-attr, call-arg]
@@ -42,12 +45,12 @@ def new_figure(width: float, height: float, title: str = "") -> Figure:
 
 
 def note(figure: FigureBase, text: str) -> None:
-    """What the marks mean, below everything."""
+    """Explain the marks below everything else."""
     figure.supxlabel(text, x=0.012, ha="left", size=SMALL_SIZE, color=QUIET, linespacing=1.4)
 
 
 def tidy(axes: Axes, x_label: str = "", y_label: str = "") -> None:
-    """Take away what is not data."""
+    """Label the axes, and remove lines that carry no data."""
     axes.spines[["top", "right"]].set_visible(False)
     for spine in axes.spines.values():
         spine.set_color(QUIET)
@@ -58,17 +61,17 @@ def tidy(axes: Axes, x_label: str = "", y_label: str = "") -> None:
 
 
 def colour_of(index: int) -> str:
-    """The colour of the run with this place in a comparison."""
+    """Return the colour of the run with this index in a comparison."""
     return PALETTE[index % len(PALETTE)]
 
 
 def dashes_of(index: int) -> str:
-    """Solid; other lines only for runs beyond the number of colours."""
+    """Return a solid line; other lines follow once the colours are used up."""
     return ("-", "--", ":", "-.")[index // len(PALETTE) % 4]
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write the picture, all of it or nothing; returns the path."""
+    """Write the figure atomically; return the path."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     write_bytes(path, buffer.getvalue())

@@ -1,15 +1,10 @@
-"""Trajectories of the point mass: where the final policies go in a target context."""
+"""Trajectories of the point mass in target contexts, with the final policies."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,15 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
-from selfpaced.problems import Problem, find_problem
 from selfpaced.records import Array
 from selfpaced.reports.names import name_runs, title_run
+from selfpaced.reports.problem_figure import ProblemFigure, final_episodes
 from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
 from selfpaced.runs.folder import RunFolder
-from selfpaced.sprl.policy import EpisodicPolicy, FixedNetwork, policy_features
-from selfpaced.sprl.weighted_fit import LinearGaussian
-from selfpaced.training.evaluation import record_observations
-from selfpaced.training.streams import Purpose, host_stream, keys_of_seeds
 
 # outcome -> colour, and the mark at the end of the path
 OUTCOMES = {
@@ -35,19 +26,19 @@ OUTCOMES = {
 }
 _COLUMNS = 4
 _TITLE_WIDTH = 32  # characters above a small panel
-_WALL = 0.16  # thickness, for the eye: the real wall has none
+_WALL = 0.16  # drawn thickness; the simulated wall has none
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The positions [T, 2] of one episode and how it ended."""
+    """The positions [T, 2] of one episode and its outcome."""
 
     positions: Array
     outcome: str
 
 
 def draw_trajectories(folder: RunFolder) -> Figure:
-    """One episode of every seed."""
+    """Draw one episode of every seed of a run."""
     figure = new_figure(5.2, 5.6, title_run(folder, "\n"))
     axes = figure.subplots()
     trajectories = roll_out(folder)
@@ -58,7 +49,7 @@ def draw_trajectories(folder: RunFolder) -> Figure:
 
 
 def draw_trajectories_together(folders: list[RunFolder]) -> Figure:
-    """The same for several runs, side by side."""
+    """Draw one episode of every seed of several runs, side by side."""
     columns = min(len(folders), _COLUMNS)
     rows = -(-len(folders) // columns)
     figure = new_figure(max(2.9 * columns, 5.0), 3.7 * rows)
@@ -76,42 +67,19 @@ def draw_trajectories_together(folders: list[RunFolder]) -> Figure:
     return figure
 
 
+TRAJECTORIES = ProblemFigure("trajectories", draw_trajectories, draw_trajectories_together)
+
+
 def roll_out(folder: RunFolder) -> list[Trajectory]:
-    """Let every final policy act once, with its usual randomness, in a target context."""
-    experiment = folder.experiment()
-    problem, seeds = experiment.resolve_problem(), experiment.seeds
-    contexts = np.stack(
-        [
-            problem.contexts.sample_target(host_stream(seed, 0, Purpose.REPORT), 1)[0]
-            for seed in seeds
-        ]
-    )
-    learner: Any = experiment.learner
-    states = folder.learner_states()
-    if isinstance(learner, EpisodicPolicy):
-        learner, states = _draw_networks(learner, problem, states, contexts, seeds)
-    paths, reached = jax.vmap(partial(record_observations, problem, learner))(
-        keys_of_seeds(seeds, 0, Purpose.REPORT), states, jnp.asarray(contexts, jnp.float32)
-    )
-    return [
-        judge(path[alive])
-        for path, alive in zip(np.asarray(paths), np.asarray(reached), strict=True)
-    ]
-
-
-def _draw_networks(
-    learner: EpisodicPolicy, problem: Problem, states: Any, contexts: Array, seeds: Sequence[int]
-) -> tuple[FixedNetwork, Array]:
-    """The usual randomness of SPRL is in the weights: one network for each episode."""
-    weights = []
-    for seed, context, *gaussian in zip(seeds, contexts, *states[:2], strict=True):
-        features, rng = policy_features(context[None]), host_stream(seed, 1, Purpose.REPORT)
-        weights.append(LinearGaussian(*map(np.asarray, gaussian)).sample(rng, features)[0])
-    return learner.network(problem.spec, problem.contexts.size), np.array(weights, np.float32)
+    """Run one stochastic episode of every final policy in a target context."""
+    episodes = final_episodes(folder, 1, iteration=0, keep_path=True)
+    assert episodes.path is not None
+    paths = zip(episodes.path[:, 0, 0], episodes.length[:, 0, 0], strict=True)
+    return [judge(path[: length + 1]) for path, length in paths]
 
 
 def judge(observations: Array) -> Trajectory:
-    """Positions of an episode from its observations [T, O], and how it ended."""
+    """Return positions and outcome of an episode from its observations [T, O]."""
     positions = observations[:, (0, 2)]
     last, velocity = positions[-1], observations[-1, (1, 3)]
     if last[1] == 0.0 and not velocity.any():  # a crash freezes the mass at the wall
@@ -121,7 +89,7 @@ def judge(observations: Array) -> Trajectory:
 
 
 def _plot_arena(axes: Axes, folder: RunFolder) -> None:
-    contexts = find_problem(folder.experiment().problem).contexts
+    contexts = folder.experiment().resolved.contexts
     position, width = contexts.clip(contexts.target.mean)[:2]
     left, right = position - width / 2, position + width / 2
     for low, high in ((-ARENA, left), (right, ARENA)):
@@ -149,7 +117,7 @@ def _plot_trajectories(axes: Axes, trajectories: list[Trajectory]) -> None:
 
 
 def _count(axes: Axes, trajectories: list[Trajectory], columns: int) -> None:
-    """How many ended in which way, beneath the arena."""
+    """Count the outcomes below the arena."""
     outcomes = [trajectory.outcome for trajectory in trajectories]
     entries = [
         Line2D(

@@ -1,11 +1,10 @@
-"""How far the ant comes: its x-position over time, with the final policies (paper, Section 5.2)."""
+"""The x-position of the ant over time with the final policies (paper, Section 5.2)."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +13,7 @@ from matplotlib.collections import LineCollection
 from selfpaced.environments.ant_gate import BEHIND_WALL, GOAL, WALL
 from selfpaced.records import Array
 from selfpaced.reports.names import name_run, name_runs, title_run
+from selfpaced.reports.problem_figure import ProblemFigure, final_episodes
 from selfpaced.reports.style import (
     BLUE,
     FAINT,
@@ -27,24 +27,23 @@ from selfpaced.reports.style import (
     note,
     tidy,
 )
-from selfpaced.reports.target_episodes import run_target_episodes
 from selfpaced.runs.folder import RunFolder
 
-NUM_EPISODES = 200  # of all seeds together, or a few more to treat them alike
+NUM_EPISODES = 200  # of all seeds together, rounded up to equally many of each
 STEPS_PER_SECOND = 20
 HEADER = ("run", "seed", "episodes", "median_final_x", "share_behind_wall", "share_at_goal")
 _WALL_THICKNESS = 0.2
 _COLUMNS = 4
 _TITLE_WIDTH = 34  # characters above a small panel
 _LEGEND = (
-    "blue: single episodes on the target, to where they end\nblack: median, fallen ants stay "
-    "where they fell"
+    "blue: single episodes on the target, up to their end\nblack: median, with fallen ants at "
+    "their last position"
 )
 
 
 @dataclass(frozen=True)
 class Walks:
-    """Episodes of all seeds: x-positions [T + 1, S, M], and how many steps each took [S, M]."""
+    """Episodes of all seeds: x-positions [T + 1, S, M] and numbers of steps [S, M]."""
 
     seeds: tuple[int, ...]
     x: Array  # the last position repeats after the end
@@ -52,12 +51,13 @@ class Walks:
 
     @property
     def final(self) -> Array:
-        """Where the episodes ended [S, M]."""
-        return self.x[-1]
+        """The last positions [S, M]."""
+        last: Array = self.x[-1]
+        return last
 
 
 def draw_x_position(folder: RunFolder) -> FigureWithTable:
-    """The walks of one run."""
+    """Draw the episodes of one run."""
     walks = roll_out(folder)
     figure = new_figure(7.5, 4.6, title_run(folder))
     axes = figure.subplots()
@@ -68,16 +68,17 @@ def draw_x_position(folder: RunFolder) -> FigureWithTable:
 
 
 def draw_x_positions(folders: list[RunFolder]) -> FigureWithTable:
-    """The same for several runs, side by side."""
+    """Draw the episodes of several runs side by side."""
     columns = min(len(folders), _COLUMNS)
     rows = -(-len(folders) // columns)
     figure = new_figure(max(3.4 * columns, 5.0), 3.6 * rows + 0.3)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    several, table = [roll_out(folder) for folder in folders], []
+    several = [roll_out(folder) for folder in folders]
+    table: list[tuple[object, ...]] = []
     names = name_runs(folders, with_problem=False)
     for axes, walks, name in zip(panels, several, names, strict=False):
         _plot_walks(axes, walks)
-        title = f"{textwrap.fill(name, _TITLE_WIDTH)}\n"  # a line for the shares
+        title = f"{textwrap.fill(name, _TITLE_WIDTH)}\n"  # the empty line is for the shares
         axes.set_title(title, loc="left", size=TEXT_SIZE, weight="bold", color=INK)
         table += tabulate(name, walks)
     _frame(panels[0], several)  # the axes are shared
@@ -87,22 +88,27 @@ def draw_x_positions(folders: list[RunFolder]) -> FigureWithTable:
     return FigureWithTable(figure, HEADER, table)
 
 
+X_POSITION = ProblemFigure("x_position", draw_x_position, draw_x_positions)
+
+
 def roll_out(folder: RunFolder) -> Walks:
-    """Let all final policies walk on the target, with their usual randomness."""
+    """Run stochastic episodes of all final policies on the target."""
     seeds = folder.experiment().seeds
-    episodes = run_target_episodes(folder, -(-NUM_EPISODES // len(seeds)), keep_path=True)
-    return Walks(seeds, episodes.path[:, :, 0, :, 0], episodes.length[:, 0])
+    episodes = final_episodes(folder, -(-NUM_EPISODES // len(seeds)), keep_path=True)
+    assert episodes.path is not None
+    x = np.moveaxis(episodes.path[:, 0, :, :, 0], -1, 0)
+    return Walks(seeds, x, episodes.length[:, 0])
 
 
 def shares(final: Array) -> tuple[float, float]:
-    """How many of these positions are behind the wall, and how many are as far as it pays."""
+    """Return the shares of positions behind the wall, and of those with full reward."""
     return float((final > BEHIND_WALL).mean()), float((final >= GOAL).mean())
 
 
-def tabulate(run: str, walks: Walks) -> list[tuple[Any, ...]]:
-    """A row for every seed and one for all of them."""
-    rows: list[tuple[Any, ...]] = []
-    groups: Sequence[tuple[Any, Array]] = [
+def tabulate(run: str, walks: Walks) -> list[tuple[object, ...]]:
+    """Return a row for every seed and one for all of them."""
+    rows: list[tuple[object, ...]] = []
+    groups: Sequence[tuple[int | str, Array]] = [
         *zip(walks.seeds, walks.final, strict=True),
         ("all", walks.final),
     ]
@@ -135,7 +141,7 @@ def _plot_walks(axes: Axes, walks: Walks) -> None:
 
 
 def _frame(axes: Axes, several: list[Walks]) -> None:
-    """Room for all walks, and for the goal even if nobody came there."""
+    """Set limits that fit all walks and the goal."""
     low = min(float(walks.x.min()) for walks in several)
     high = max(float(walks.x.max()) for walks in several)
     axes.set_ylim(min(low, -0.5), max(high, GOAL) + 0.3)

@@ -57,7 +57,8 @@ def load_policy(
         if not deterministic:
             noise = rng.standard_normal(spec.action_size, np.float32)
         action = np.asarray(_act_once(policy, noise, state, observed))
-        return np.clip(action, spec.action_low, spec.action_high).astype(np.float32)
+        legal: Array = np.clip(action, spec.action_low, spec.action_high)
+        return legal.astype(np.float32)
 
     return act
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -20,6 +21,7 @@ from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 
 Notes = dict[str, Any]  # as JSON has them
+KeyPath = tuple[object, ...]  # of a leaf in a tree
 T = TypeVar("T")
 
 
@@ -39,7 +41,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: object) -> None:
     """Write indented JSON; numbers that are not finite become null."""
     write_bytes(path, (json.dumps(plain(content), indent=2) + "\n").encode())
 
@@ -54,7 +56,7 @@ def read_json(path: Path) -> Any:
         raise SelfpacedError(f"{path} is damaged ({error}); restore it or run again") from None
 
 
-def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """Write comma-separated values, with an empty cell for NaN."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -100,7 +102,7 @@ def _notes(file: Any) -> Notes:
     return notes
 
 
-def name_leaves(prefix: str, tree: Any) -> dict[str, Array]:
+def name_leaves(prefix: str, tree: object) -> dict[str, Array]:
     """Return a tree of arrays as named arrays; a name is the path of a leaf in the tree."""
     import jax  # only where trees are, so that other files are written without it
 
@@ -115,7 +117,7 @@ def restore_leaves(
 
     import jax
 
-    def restore(place: Any, leaf: Any) -> Array:
+    def restore(place: KeyPath, leaf: ArrayLike) -> Array:
         name, wanted = _name(prefix, place), np.asarray(leaf)
         require(name in arrays, f"array {name!r} is missing; was this written with other settings?")
         array = arrays[name]
@@ -131,21 +133,20 @@ def restore_leaves(
     return restored
 
 
-def _name(prefix: str, place: Any) -> str:
+def _name(prefix: str, place: KeyPath) -> str:
     import jax
 
     return f"{prefix}/" + jax.tree_util.keystr(place, simple=True, separator="/")
 
 
-def plain(content: Any) -> Any:
+def plain(content: object) -> object:
     """Return content as JSON has it: lists, and null for numbers that are not finite."""
-    convert: Callable[[Any], Any] = plain
     if isinstance(content, dict):
-        return {key: convert(value) for key, value in content.items()}
+        return {key: plain(value) for key, value in content.items()}
     if isinstance(content, list | tuple | np.ndarray):
-        return [convert(value) for value in content]
+        return [plain(value) for value in content]
     if isinstance(content, np.generic):
-        return convert(content.item())
+        return plain(content.item())
     if isinstance(content, float) and not np.isfinite(content):
         return None
     return content
@@ -158,7 +159,7 @@ def cache_folder() -> Path | None:
     return None
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else f"{value:.9g}"
     return str(value)

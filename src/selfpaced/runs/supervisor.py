@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
-from selfpaced.errors import SelfpacedError, require
+from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.runs.cores import usable_cores
 from selfpaced.runs.export import export
@@ -19,20 +19,6 @@ from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.locks import training_lock
 from selfpaced.runs.processes import Listener, listen, notify, started_workers
 from selfpaced.runs.replacement import create_run, forget_replaced, withdraw
-
-
-class InterruptedRunError(Exception):
-    """The user interrupted a run; everything up to then is saved."""
-
-    def __init__(self, folder: Path, iteration: int, iterations: int) -> None:
-        if iteration == iterations:
-            text = f"stopped after the last of {iterations} iterations: {folder} is finished"
-        elif iteration:
-            kept = f"stopped after {iteration} of {iterations} iterations, which are kept"
-            text = f"{kept}; continue with `selfpaced resume {folder}`"
-        else:
-            text = "stopped before the first iteration was saved"
-        super().__init__(text)
 
 
 def run(
@@ -98,6 +84,18 @@ def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     return folder
 
 
+def interruption(folder: Path | str, iteration: int, iterations: int) -> InterruptedRunError:
+    """Return the error for a run that was stopped after an iteration."""
+    if iteration == iterations:
+        text = f"stopped after the last of {iterations} iterations: {folder} is finished"
+    elif iteration:
+        kept = f"stopped after {iteration} of {iterations} iterations, which are kept"
+        text = f"{kept}; continue with `selfpaced resume {folder}`"
+    else:
+        text = "stopped before the first iteration was saved"
+    return InterruptedRunError(text)
+
+
 def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
     """Contiguous blocks whose sizes differ by at most one."""
     bounds = [len(seeds) * index // num for index in range(num + 1)]
@@ -122,7 +120,7 @@ def _train_in(
             notify(listener.ended)
             iteration = _export_saved(folder, time.monotonic() - began, is_new)
     if was_interrupted:
-        raise InterruptedRunError(folder.path, iteration, experiment.iterations)
+        raise interruption(folder.path, iteration, experiment.iterations)
     if errors:
         kept = f"\n{iteration} iterations are kept: continue with `selfpaced resume {folder.path}`"
         raise SelfpacedError(errors[0] + (kept if iteration else ""))

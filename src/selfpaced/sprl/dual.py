@@ -1,4 +1,4 @@
-"""The dual of SPRL: how much each remembered episode counts (Klink et al., CoRL 2019).
+"""The dual of SPRL: a weight for each remembered episode (Klink et al., CoRL 2019).
 
 Policy and contexts are reweighted together. With advantages A_i = R_i - φᵀψ(c_i) and log-ratios
 d_i = log μ(c_i) - log p(c_i), minimise over η_p, η_μ > 0 and φ
@@ -9,10 +9,10 @@ d_i = log μ(c_i) - log p(c_i), minimise over η_p, η_μ > 0 and φ
 At the minimum both sets of weights are within a KL of ε of uniform weights.
 
 Deviation from the published algorithm:
-D1  Newton's method with a small barrier instead of L-BFGS-B. The contexts' bound is hardly ever
-    active, because they only have to match the features of a policy that is bounded itself. So the
-    minimum lies at η_μ = 0, where the dual has a kink: there L-BFGS-B stops early, or at weights
-    that are far outside the bound.
+D1  Newton's method with a small barrier instead of L-BFGS-B. The contexts' bound is rarely active,
+    because they only have to match the features of a policy that is bounded itself. The minimum
+    then lies at η_μ = 0, where the dual has a kink: there L-BFGS-B stops early, or at weights that
+    are far outside the bound.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FRACTION_KEPT = 0.1  # of η in one step
 
 
 class EpisodicDual(NamedTuple):
-    """The remembered episodes, as far as the dual looks at them."""
+    """What the dual needs of the remembered episodes."""
 
     returns: Array  # [N]  R_i
     log_ratio: Array  # [N]  d_i = log μ(c_i) - log p(c_i)
@@ -42,13 +42,13 @@ class EpisodicDual(NamedTuple):
     epsilon: float
 
     def value(self, x: Array) -> float:
-        """The dual at x = (η_p, η_μ, φ), up to a constant."""
+        """Return the dual at x = (η_p, η_μ, φ), up to a constant."""
         log_means = [_log_mean_exp(scores) for scores in self._scores(x)]
         penalty = PENALTY * x[2:] @ x[2:]
         return float(self._temperatures(x) @ log_means + self.epsilon * x[:2].sum() + penalty)
 
     def derivatives(self, x: Array) -> tuple[Array, Array]:
-        """Gradient and Hessian at x; by η the gradient is the room in each KL bound."""
+        """Return gradient and Hessian at x; the gradient by η is the slack of each KL bound."""
         gradient, hessian = 2.0 * PENALTY * x, 2.0 * PENALTY * np.eye(len(x))
         gradient[:2], hessian[:2, :2] = self.epsilon, 0.0
         slopes = -self.features, self.features  # of the scores by φ, times the temperature
@@ -63,15 +63,15 @@ class EpisodicDual(NamedTuple):
         return gradient, hessian
 
     def weights(self, x: Array) -> tuple[Array, Array]:
-        """Weights of policy and contexts [N], each with sum one."""
+        """Return weights of policy and contexts [N], each with sum one."""
         policy, context = map(_softmax, self._scores(x))
         return policy, context
 
     @property
     def scales(self) -> Array:
-        """How much the numerators of the scores vary: what η_p and η_μ are measured by.
+        """Spread of the numerators of the scores, the units of η_p and η_μ.
 
-        Each by its own: the pull can be larger by orders of magnitude than the spread of returns.
+        Each has its own: the pull can be orders of magnitude larger than the spread of returns.
         """
         policy, largest = float(self.returns.std()), float(np.abs(self.returns).max())
         if policy <= PRECISION * largest:  # all the same
@@ -91,7 +91,7 @@ class EpisodicDual(NamedTuple):
 
 
 class EpisodicWeights(NamedTuple):
-    """How much each episode counts."""
+    """The weight of each episode."""
 
     policy: Array  # [N]  w_i
     context: Array  # [N]  w̃_i
@@ -117,20 +117,20 @@ def solve_dual(dual: EpisodicDual) -> EpisodicWeights:
 
 
 def regress(features: Array, returns: Array) -> Array:
-    """Ridge regression of returns on features of the contexts: an estimate of the value."""
+    """Return the ridge regression of returns on features of contexts, an estimate of the value."""
     gram = features.T @ features + RIDGE * np.eye(features.shape[1])
     return np.linalg.solve(gram, features.T @ returns)
 
 
 def quadratic_features(contexts: Array) -> Array:
-    """ψ: one, the components, and all products of two of them."""
+    """Return ψ: one, the components, and all products of two of them."""
     first, second = np.triu_indices(contexts.shape[1])
     products = contexts[:, first] * contexts[:, second]
     return np.column_stack([np.ones(len(contexts)), contexts, products])
 
 
 def _newton_step(dual: EpisodicDual, x: Array, barrier: Array) -> tuple[Array, float]:
-    """The step, and twice what it would gain if the dual were quadratic."""
+    """The step, and twice its gain if the dual were quadratic."""
     gradient, hessian = dual.derivatives(x)
     gradient[:2] -= barrier / x[:2]
     hessian[[0, 1], [0, 1]] += barrier / x[:2] ** 2
@@ -141,7 +141,7 @@ def _newton_step(dual: EpisodicDual, x: Array, barrier: Array) -> tuple[Array, f
 def _line_search(
     dual: EpisodicDual, x: Array, step: Array, promise: float, barrier: Array
 ) -> float:
-    """Halve the step until it gains what a convex function should; η stays positive."""
+    """Halve the step until it gains what a convex function guarantees; η stays positive."""
 
     def penalised(x: Array) -> float:
         return dual.value(x) - float(barrier @ np.log(x[:2]))
@@ -172,4 +172,5 @@ def _log_mean_exp(scores: Array) -> float:
 
 def _softmax(scores: Array) -> Array:
     weights = np.exp(scores - scores.max())
-    return weights / weights.sum()
+    normalised: Array = weights / weights.sum()
+    return normalised

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from selfpaced.errors import require
@@ -28,8 +28,8 @@ class SPRL:
         'episodic'
     """
 
-    update: EpisodicUpdate = EpisodicUpdate()
-    policy: EpisodicPolicy = EpisodicPolicy()
+    update: EpisodicUpdate = field(default_factory=EpisodicUpdate)
+    policy: EpisodicPolicy = field(default_factory=EpisodicPolicy)
 
     @property
     def parts(self) -> dict[str, object]:

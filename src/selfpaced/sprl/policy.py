@@ -101,7 +101,8 @@ def context_value(coefficients: A, contexts: A) -> A:
     first, second = np.triu_indices(size)
     products = contexts[..., first] * contexts[..., second]
     linear, quadratic = coefficients[1 : 1 + size], coefficients[1 + size :]
-    return coefficients[0] + contexts @ linear + products @ quadratic
+    value: A = coefficients[0] + contexts @ linear + products @ quadratic
+    return value
 
 
 def _network(

@@ -146,7 +146,7 @@ class EpisodicTraining:
         The randomness of this policy is in its weights: noise scale 1 draws them once per episode,
         noise scale 0 takes their mean.
         """
-        streams = Streams(self.seeds, iteration, purpose)
+        streams = Streams(self.seeds, iteration, purpose, number=0)
         contexts = sample_target(self.problem.contexts, streams, num_episodes)
         weights = [
             _variants(rng, _gaussian(_pick(learners, index)), contexts[index], noise_scales)

@@ -1,11 +1,11 @@
-"""Fitting Gaussians to weighted samples without leaving a trust region (Klink et al., CoRL 2019).
+"""Fit Gaussians to weighted samples within a trust region (Klink et al., CoRL 2019).
 
 Policy and contexts are fitted together: one multiplier η mixes the old Gaussians into both fits,
 and is the smallest for which the sum of both KL(old ‖ new) stays within the bound. A distribution
 over contexts is a linear-Gaussian one whose only feature is the constant.
 
-Everything happens in coordinates whitened by the old Gaussian, where it is the standard normal: no
-matter how narrow it has become, a fit is one small Cholesky factorisation.
+All computations are in coordinates whitened by the old Gaussian, where it is the standard normal:
+however narrow it is, a fit is one small Cholesky factorisation.
 
 Deviation from the published algorithm:
 D1  the tiny ridge of the regression shrinks the change of the coefficients, not the coefficients.
@@ -34,11 +34,11 @@ class LinearGaussian(NamedTuple):
     cholesky: Array  # [D, D]  L
 
     def mean(self, features: Array) -> Array:
-        """Means [N, D] for features [N, F]."""
+        """Return means [N, D] for features [N, F]."""
         return features @ self.coefficients
 
     def sample(self, rng: np.random.Generator, features: Array) -> Array:
-        """One draw for each row of features."""
+        """Draw one sample for each row of features."""
         noise = rng.standard_normal((len(features), len(self.cholesky)))
         return self.mean(features) + noise @ self.cholesky.T
 
@@ -47,12 +47,12 @@ class Fit(NamedTuple):
     """New distributions in the order of the old ones."""
 
     distributions: tuple[LinearGaussian, ...]
-    eta: float  # how much of the old ones is mixed in
+    eta: float  # share of the old ones that is mixed in
     kl: float  # sum of KL(old ‖ new), each averaged over the samples
 
 
 class Moments(NamedTuple):
-    """All that a fit needs to know of weighted samples, whitened by the old Gaussian."""
+    """Sufficient statistics of weighted samples, whitened by the old Gaussian."""
 
     old: LinearGaussian
     gram: Array  # [F, F]  Σ w f fᵀ
@@ -62,7 +62,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, old: LinearGaussian, features: Array, samples: Array, weights: Array) -> Moments:
-        """Gather them from features [N, F], samples [N, D] and weights [N] with sum one."""
+        """Compute them from features [N, F], samples [N, D] and weights [N] with sum one."""
         residual = (samples - old.mean(features)).T
         white = solve_triangular(old.cholesky, residual, lower=True).T
         weighted = features.T * weights
@@ -75,7 +75,7 @@ class Moments(NamedTuple):
         )
 
     def fit(self, eta: float) -> tuple[LinearGaussian, float]:
-        """Weighted maximum likelihood with the old Gaussian mixed in, and KL(old ‖ new)."""
+        """Return the weighted fit with the old Gaussian mixed in, and KL(old ‖ new)."""
         size = len(self.second)
         ridge = RIDGE * np.eye(len(self.gram))
         change = np.linalg.solve(self.gram + eta * self.mean_gram + ridge, self.cross)  # Θ - Θ_old
@@ -85,7 +85,7 @@ class Moments(NamedTuple):
         covariance = (spread + eta * (np.eye(size) + shift)) / (1.0 + eta)
         try:
             cholesky = np.linalg.cholesky(covariance)
-        except np.linalg.LinAlgError:  # too few samples count to span the space
+        except np.linalg.LinAlgError:  # too few samples with weight to span the space
             return self.old, np.inf
         inverse = solve_triangular(cholesky, np.eye(size), lower=True)
         precision_trace = (inverse**2).sum() + ((inverse @ shift) * inverse).sum()
@@ -97,7 +97,7 @@ class Moments(NamedTuple):
 
 
 def fit_within(moments: Sequence[Moments], max_kl: float) -> Fit:
-    """The closest fit to the weighted samples whose KL(old ‖ new) is at most `max_kl` in total."""
+    """Return the closest fit whose KL(old ‖ new) is at most `max_kl` in total."""
 
     def fit(eta: float) -> Fit:
         distributions, kls = zip(*(one.fit(eta) for one in moments), strict=True)

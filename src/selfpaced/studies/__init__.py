@@ -1,1 +1,1 @@
-"""Several experiments: comparison, search and reproduction."""
+"""Studies of several experiments: comparison, search and reproduction."""

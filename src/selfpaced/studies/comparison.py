@@ -1,8 +1,8 @@
-"""A comparison: every teacher with every learner on one problem, run once and then kept.
+"""A comparison: every teacher with every learner on one problem, each in a cell.
 
-A cell is one (teacher, learner) experiment with the paper's settings, in a run folder of its own.
-What is finished is never run again, what was stopped goes on, and what does not fit is reported
-before anything runs; no file of a cell is ever deleted here.
+A cell is one experiment with the paper's settings in a run folder of its own. Finished cells are
+not run again, interrupted cells are resumed, and cells that cannot be used are reported before
+training starts. No file of a cell is deleted here.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import Experiment
-from selfpaced.presets.files import with_preset_files
+from selfpaced.errors import InterruptedRunError, SelfpacedError, require
+from selfpaced.experiment import SPRL_NAMES, Experiment
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder, folder_name
 from selfpaced.runs.processes import Listener
 from selfpaced.runs.storage import read_notes
-from selfpaced.runs.supervisor import InterruptedRunError, resume, run
+from selfpaced.runs.supervisor import resume, run
+from selfpaced.studies.differences import find_differences
+from selfpaced.studies.preset_files import require_use, with_preset_files
 
 State = Literal["new", "unfinished", "finished"]
 
@@ -33,7 +34,7 @@ _NUM_DIFFERENCES = 4  # named in a message
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment of a comparison, and where it is kept."""
+    """One experiment of a comparison, and its run folder."""
 
     teacher: str
     learner: str
@@ -42,13 +43,13 @@ class Cell:
 
     @property
     def folder(self) -> RunFolder:
-        """Its run folder, whether it exists or not."""
+        """The run folder; it does not have to exist yet."""
         return RunFolder(self.path)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a finished cell on the target, with the stochastic policy as in the paper."""
+    """Results of a finished cell on the target, with the stochastic policy as in the paper."""
 
     cell: Cell
     iterations: Array  # [E]
@@ -59,24 +60,9 @@ class Outcome:
 
     @property
     def final_returns(self) -> Array:
-        """One number per seed."""
-        return self.returns[-1]
-
-
-class InterruptedComparisonError(InterruptedRunError):
-    """The user asked to stop; what is finished stays, the rest goes on next time."""
-
-    def __init__(self, place: int, cell: Cell, num_cells: int) -> None:
-        Exception.__init__(
-            self,
-            f"stopped in cell {place} of {num_cells} ({cell.path.name}); nothing is lost, "
-            "repeat the same command to go on",
-        )
-
-
-def split_names(names: str) -> list[str]:
-    """Teachers or learners as a command gets them, with commas."""
-    return [name.strip() for name in names.split(",")]
+        """The return of every seed [S] after the last iteration."""
+        final: Array = self.returns[-1]
+        return final
 
 
 def plan_cells(
@@ -88,33 +74,52 @@ def plan_cells(
     iterations: int | None = None,
     presets: Sequence[Path] = (),
 ) -> list[Cell]:
-    """All cells, one learner after the other; a wrong name is found here, before anything runs."""
-    for what, names in (("teachers", teachers), ("learners", learners)):
-        require(len(names) > 0 and all(names), f"{what} wants names, got {','.join(names)!r}")
-        twice = [name for name in names if names.count(name) > 1]
-        require(not twice, f"{what} wants every name once, got {', '.join(twice)}")
+    """Return all cells, one learner after the other.
+
+    Args:
+        problem: name of the problem.
+        teachers: names of different teachers.
+        learners: names of different learners.
+        seeds: seeds of every experiment.
+        out: folder of the run folders.
+        iterations: number of iterations; None takes the paper's.
+        presets: files with other settings than the paper's, each used by at least one cell.
+
+    Raises:
+        SelfpacedError: a name is unknown or given twice, or a preset is not used.
+    """
+    for role, names in (("teacher", teachers), ("learner", learners)):
+        require(
+            len(names) > 0 and all(names),
+            f"--{role}s must be names separated by commas, got {','.join(names)!r}",
+        )
+        for place, name in enumerate(names):
+            _require_new(role, name, name not in names[:place])
     cells: list[Cell] = []
-    pairs = [(teacher, learner) for learner in learners for teacher in teachers]
-    # SPRL is teacher and learner in one: it gets one cell, whatever the other learners are
-    alone = [("sprl", "episodic")] if "sprl" in teachers else []
-    for teacher, learner in [pair for pair in pairs if pair[0] != "sprl"] + alone:
+    for teacher, learner in _pairs(teachers, learners):
         experiment = neurips2020(problem, teacher, learner, seeds)
         experiment = with_preset_files(experiment, presets)
         if iterations is not None:
             experiment = dataclasses.replace(experiment, iterations=iterations)
         path = out / folder_name(experiment.teacher_name, learner)
-        twice = [cell.path.name for cell in cells if cell.path == path]
-        require(not twice, f"teachers wants every one once, {teacher} is there twice")
+        # a starred variant has two names
+        _require_new("teacher", teacher, path not in [cell.path for cell in cells])
         cells.append(Cell(experiment.teacher_name, learner, experiment, path))
+    for preset in presets:
+        require_use(preset, [cell.experiment for cell in cells])
     return cells
 
 
 def inspect_cell(cell: Cell) -> State:
-    """How far a cell is; one that cannot be used gets a message about what to do."""
+    """Return how far a cell is.
+
+    Raises:
+        SelfpacedError: the folder cannot be used for this cell.
+    """
     if not cell.path.exists() or (cell.path.is_dir() and not any(cell.path.iterdir())):
         return "new"
     try:
-        require(cell.path.is_dir(), f"{cell.path} is a file")
+        require(cell.path.is_dir(), f"{cell.path} must be a folder, got a file")
         _require_same_settings(cell)
         return _state(cell)
     except SelfpacedError as error:
@@ -130,7 +135,18 @@ def run_cells(
     listener: Listener | None = None,
     announce: Callable[[int, Cell, State], None] = lambda *_: None,
 ) -> None:
-    """Run or continue what is not finished; all cells are inspected before the first one runs."""
+    """Run or resume the cells that are not finished; all are inspected before the first one runs.
+
+    Args:
+        cells: what to run.
+        workers: number of processes of a new run; None starts one per core.
+        listener: receives progress events.
+        announce: called with place (from 1), cell and state before each cell.
+
+    Raises:
+        SelfpacedError: a cell cannot be used, or its training failed.
+        InterruptedRunError: Ctrl-C or SIGTERM.
+    """
     states = [inspect_cell(cell) for cell in cells]
     for place, (cell, state) in enumerate(zip(cells, states, strict=True), start=1):
         try:
@@ -140,16 +156,23 @@ def run_cells(
             elif state == "unfinished":
                 resume(cell.path, listener)
         except (InterruptedRunError, KeyboardInterrupt):
-            raise InterruptedComparisonError(place, cell, len(cells)) from None
+            raise InterruptedRunError(
+                f"stopped in cell {place} of {len(cells)} ({cell.path.name}), which is kept; "
+                "continue with the same command"
+            ) from None
 
 
 def read_outcomes(cells: Sequence[Cell]) -> list[Outcome]:
-    """The outcomes of the cells that are finished, in the same order."""
+    """Return the outcomes of the finished cells, in the same order."""
     return [read_outcome(cell) for cell in cells if inspect_cell(cell) == "finished"]
 
 
 def read_outcome(cell: Cell) -> Outcome:
-    """The outcome of a finished cell, or a message about what is wrong with its files."""
+    """Return the outcome of a finished cell.
+
+    Raises:
+        SelfpacedError: the files are damaged, or a return is not finite.
+    """
     evaluations, path = cell.folder.evaluations(), cell.path / "evaluations.csv"
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r})")
@@ -157,14 +180,14 @@ def read_outcome(cell: Cell) -> Outcome:
         seeds = ", ".join(str(cell.experiment.seeds[place]) for place in broken)
         require(
             not seeds,
-            f"{path} has a {column} that is not a number (seed {seeds}); if the learner diverged, "
-            "compare without it or with other seeds",
+            f"{column} in {path} must be finite, got NaN or infinity (seed {seeds}); if the "
+            "learner diverged, compare without it or with other seeds",
         )
     moments = cell.experiment.evaluation_iterations
     require(
         evaluations["iteration"].tolist() == moments,
-        f"{path} is damaged ({len(moments)} evaluations wanted, got "
-        f"{len(evaluations['iteration'])})",
+        f"{path} must have {len(moments)} evaluations, got {len(evaluations['iteration'])}; it is "
+        "damaged",
     )
     return Outcome(
         cell,
@@ -176,54 +199,42 @@ def read_outcome(cell: Cell) -> Outcome:
     )
 
 
+def _require_new(role: str, name: str, is_new: bool) -> None:
+    require(is_new, f"duplicate {role} {name!r} in --{role}s")
+
+
+def _pairs(teachers: Sequence[str], learners: Sequence[str]) -> list[tuple[str, str]]:
+    """Every teacher with every learner; SPRL, which is both in one, once."""
+    sprl = SPRL_NAMES["teacher"]
+    pairs = [(name, learner) for learner in learners for name in teachers if name != sprl]
+    return pairs + [(sprl, SPRL_NAMES["learner"])] * (sprl in teachers)
+
+
 def _require_same_settings(cell: Cell) -> None:
-    there = cell.folder.description()["experiment"]
-    problem = None
+    existing = cell.folder.description()["experiment"]
+    unreadable = None
     try:
-        if Experiment.from_dict(there) == cell.experiment:
+        if Experiment.from_dict(existing) == cell.experiment:
             return
-    except SelfpacedError as error:  # of another version, perhaps; the differences tell more
-        problem = error
-    different = _differences(there, json.loads(json.dumps(cell.experiment.to_dict())))
-    if problem and not different:
-        raise problem
+    except SelfpacedError as error:  # perhaps of another version; the differences are clearer
+        unreadable = error
+    different = find_differences(existing, json.loads(json.dumps(cell.experiment.to_dict())))
+    if unreadable and not different:
+        raise unreadable
     named = ", ".join(different[:_NUM_DIFFERENCES])
     more = len(different) - _NUM_DIFFERENCES
     raise SelfpacedError(
-        f"{cell.path} was made with other settings: {named}"
-        f"{f' and {more} more' if more > 0 else ''}; compare with those settings, or choose "
-        "another folder with --out"
+        f"{cell.path} has other settings: {named}{f' and {more} more' if more > 0 else ''}; "
+        "compare with those settings, or choose another folder with --out"
     )
 
 
-def _differences(there: Any, wanted: Any) -> list[str]:
-    flat_there, flat_wanted = _flat(there), _flat(wanted)
-    return [
-        f"{name} (there {_short(flat_there.get(name))}, wanted {_short(flat_wanted.get(name))})"
-        for name in {**flat_wanted, **flat_there}
-        if flat_there.get(name) != flat_wanted.get(name)
-    ]
-
-
-def _flat(plain: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(plain, dict):
-        return {prefix: plain}
-    parts = (_flat(value, f"{prefix}.{key}" if prefix else key) for key, value in plain.items())
-    return {name: value for part in parts for name, value in part.items()}
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list) and len(value) > 6:
-        return f"{value[0]} … {value[-1]}, {len(value)} of them"
-    return str(value)
-
-
 def _state(cell: Cell) -> State:
-    """The summary is written last, so a run that it calls finished has all its files."""
+    """Return whether all files are there; the summary is written last."""
     if cell.folder.is_finished:
         read_outcome(cell)
         return "finished"
     cell.folder.require_checkpoints()
-    for path in sorted((cell.path / "checkpoints").glob("*.safetensors")):
-        read_notes(path)
+    for path in sorted(cell.folder.checkpoints.glob("*.safetensors")):
+        read_notes(path)  # or raise: it is damaged
     return "unfinished"

@@ -1,7 +1,7 @@
 """The seam of teachers: they sample contexts and learn from the episodes that ended in them.
 
-A teacher is a frozen, final dataclass whose fields are its hyper-parameters. Everything that changes
-is in its state, a NamedTuple of NumPy arrays. What does not change (the box, the initial and the
+A teacher is a frozen, final dataclass whose fields are its hyper-parameters. What changes is in its
+state, a NamedTuple of NumPy arrays. What does not change (the box, the initial and the
 target distribution) is the argument `contexts`.
 
 `Teacher` is required. The protocols below it are optional abilities; each is tested for in one
@@ -11,7 +11,7 @@ place, with `isinstance`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -77,3 +77,15 @@ class GivesAdvice(Protocol[S_in]):
 
     def advice(self, contexts: ContextSpace, state: S_in, num_remaining: int) -> tuple[str, ...]:
         """Return warnings, given the number of iterations that are left."""
+
+
+@runtime_checkable
+class MayLeaveBox(Protocol):
+    """Can be set to sample contexts outside the box, which only environments in JAX accept."""
+
+    @property
+    def stays_in_box(self) -> bool:
+        """Whether all sampled contexts lie in the box."""
+
+
+AnyTeacher = Teacher[Any]  # where the type of its state does not matter

@@ -119,6 +119,11 @@ class GoalGAN:
             self.generator_sizes, self.discriminator_sizes, self.learning_rate, self.batch_size
         )
 
+    @property
+    def stays_in_box(self) -> bool:
+        """Whether all sampled contexts lie in the box (D4)."""
+        return self.clip_replay
+
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> GoalGANState:
         """Return new networks, pretrained to imitate the initial distribution (D2)."""
         size, zero = contexts.size, np.zeros((), np.int64)

@@ -70,7 +70,7 @@ class SPDL:
         >>> bool((teacher.sample(rng, contexts, state, num=8) < 0.5).all())
         True
         >>> teacher.least_updates(contexts, state)
-        26
+        23
     """
 
     zeta: float = 1.4

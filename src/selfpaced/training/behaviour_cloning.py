@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from selfpaced.errors import require
 from selfpaced.learners.base import ClonesBehaviour, Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array
-from selfpaced.training.simulator import Simulator
+from selfpaced.training.simulator import AnySimulator
 from selfpaced.training.streams import Purpose, Streams
 
 NUM_EPISODES = 50
@@ -46,7 +46,7 @@ class StandStill:
 
 def hold_still(
     problem: Problem,
-    simulator: Simulator[Any, Any],
+    simulator: AnySimulator,
     learner: Learner[S],
     state: S,
     seeds: tuple[int, ...],
@@ -66,10 +66,11 @@ def hold_still(
         epochs = [rng.permutation(len(used)) for _ in range(-(-num_rows // len(used)))]
         rows.append(used[np.concatenate(epochs)[:num_rows]])
     batches = np.stack(rows).reshape(len(seeds), NUM_STEPS, BATCH_SIZE, -1)
-    return _clone(learner, problem.spec.action_size, state, batches)
+    cloned: S = _clone(learner, problem.spec.action_size, state, batches)
+    return cloned
 
 
-def _idle_observations(problem: Problem, simulator: Simulator[Any, Any], streams: Streams) -> Array:
+def _idle_observations(problem: Problem, simulator: AnySimulator, streams: Streams) -> Array:
     """Observations [M, O] of at least NUM_EPISODES episodes with zero actions."""
     space, (rng,) = problem.contexts, streams.generators
     at_once = min(NUM_EPISODES, problem.host_environment.max_side_by_side)
@@ -86,9 +87,7 @@ def _idle_observations(problem: Problem, simulator: Simulator[Any, Any], streams
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _clone(
-    learner: ClonesBehaviour[S], action_size: int, state: S, batches: jax.typing.ArrayLike
-) -> S:
+def _clone(learner: ClonesBehaviour[S], action_size: int, state: S, batches: jax.Array) -> S:
     optimiser = optax.adam(LEARNING_RATE)
 
     def one_seed(state: S, batches: jax.Array) -> S:

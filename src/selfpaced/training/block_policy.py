@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -49,11 +50,16 @@ def act_block(
 ) -> jax.Array:
     """Return actions [S, N, A] in one compiled call."""
     act = jax.vmap(_function(policy, trains), (0, None, 0))
-    return jax.vmap(act)(noise, state, observation)
+    actions: jax.Array = jax.vmap(act)(noise, state, observation)
+    return actions
 
 
-def _function(policy, trains):  # type: ignore[no-untyped-def]  # the same signature either way
-    return policy.act if trains else policy.policy
+def _function(policy: Learner[S] | Policy[S], trains: bool) -> Callable[..., jax.Array]:
+    """Return how to act; NumPy arrays go in and come out of a policy that acts in NumPy."""
+    if not trains:
+        return policy.policy
+    assert isinstance(policy, Learner)
+    return policy.act
 
 
 def _state_of(state: S, seed: int) -> S:

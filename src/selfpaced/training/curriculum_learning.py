@@ -5,22 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from selfpaced.errors import require
-from selfpaced.learners.base import Learner
+from selfpaced.learners.base import AnyLearner
 from selfpaced.problems import Problem
 from selfpaced.registry import LEARNERS, TEACHERS
-from selfpaced.teachers.base import Teacher
+from selfpaced.teachers.base import AnyTeacher, MayLeaveBox
 from selfpaced.training.host_simulator import HostSimulator
 from selfpaced.training.jax_simulator import JaxSimulator
-from selfpaced.training.loop import Training
-from selfpaced.training.simulator import Simulator
-from selfpaced.training.teaching import TeacherBlock, Teachers
+from selfpaced.training.loop import AnyTraining, Training
+from selfpaced.training.simulator import AnySimulator
+from selfpaced.training.teaching import AnyTeachers, TeacherBlock
 from selfpaced.validation import require_choice
 
 InitialPolicy = Literal["random", "hold"]
-WrapTeachers = Callable[[Teachers[Any]], Teachers[Any]]
+WrapTeachers = Callable[[AnyTeachers], AnyTeachers]
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class CurriculumLearning:
         'spdl'
     """
 
-    teacher: Teacher[Any]
-    learner: Learner[Any]
+    teacher: AnyTeacher
+    learner: AnyLearner
 
     def __post_init__(self) -> None:
         for role, settings in self.parts.items():
@@ -59,15 +59,17 @@ class CurriculumLearning:
         return LEARNERS.name_of(type(self.learner))
 
     @property
-    def policy(self) -> Learner[Any]:
+    def policy(self) -> AnyLearner:
         """What acts outside training."""
         return self.learner
 
     def require_fits(self, problem: Problem) -> None:
         """Raise `SelfpacedError` if this cannot be trained on the problem."""
+        leaves_box = isinstance(self.teacher, MayLeaveBox) and not self.teacher.stays_in_box
         require(
-            not problem.is_hosted or getattr(self.teacher, "clip_replay", True),
-            f"clip_replay must be true: {problem.name} has no contexts outside its box",
+            not (problem.is_hosted and leaves_box),
+            f"contexts of {problem.name} must lie in its box, which {self.teacher_name} may leave "
+            "with these settings; set clip_replay",
         )
 
     def training(
@@ -78,7 +80,7 @@ class CurriculumLearning:
         num_environments: int = 1,
         initial_policy: InitialPolicy = "random",
         wrap_teachers: WrapTeachers = lambda teachers: teachers,
-    ) -> Training[Any, Any, Any]:
+    ) -> AnyTraining:
         """Return the loop that trains some seeds; close it after use."""
         for name, value in (
             ("steps_per_iteration", steps_per_iteration),
@@ -103,7 +105,7 @@ class CurriculumLearning:
             f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
         )
         sizes = (len(seeds), num_environments, num_steps)
-        simulator: Simulator[Any, Any] = (
+        simulator: AnySimulator = (
             HostSimulator(problem, self.learner, *sizes)
             if problem.is_hosted
             else JaxSimulator(problem, self.learner, *sizes)

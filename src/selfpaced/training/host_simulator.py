@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -259,9 +259,13 @@ def _run_side_by_side(
     if keep_path:
         kept = np.moveaxis(np.stack(path).reshape(len(path), *shape, -1), 0, 3)
     return EpisodeBatch(
-        path[0].reshape(*shape, -1)[:, 0],
-        *(column.reshape(shape) for column in (discounted_return, success, over, length, unstable)),
-        kept,
+        first_observation=path[0].reshape(*shape, -1)[:, 0],
+        discounted_return=discounted_return.reshape(shape),
+        success=success.reshape(shape),
+        terminated=over.reshape(shape),
+        length=length.reshape(shape),
+        unstable=unstable.reshape(shape),
+        path=kept,
     )
 
 
@@ -277,9 +281,9 @@ def _frame(problem: Problem, vector: Vector, step: int, is_last: bool, success: 
 
 def _join(parts: list[EpisodeBatch], num: int) -> EpisodeBatch:
     """Put portions of the contexts back together; the last one may hold too many."""
-    first, *outcomes, paths = zip(*parts, strict=True)
-    return EpisodeBatch(
-        np.concatenate(first, axis=1)[:, :num],
-        *(np.concatenate(portions, axis=2)[..., :num] for portions in outcomes),
-        None if paths[0] is None else np.concatenate(paths, axis=2)[:, :, :num],
-    )
+    joined: dict[str, Any] = {}
+    for name, column in zip(EpisodeBatch._fields, zip(*parts, strict=True), strict=True):
+        axis = 1 if name == "first_observation" else 2
+        is_kept = column[0] is not None
+        joined[name] = np.concatenate(column, axis).take(range(num), axis) if is_kept else None
+    return EpisodeBatch(**joined)

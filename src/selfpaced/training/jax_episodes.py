@@ -36,7 +36,7 @@ def run_episodes(
     keeps = _Keeps(path=keep_path, states=show is not None)
     if show is not None:
         drawing_of(problem)  # or raise before the episode runs
-    batch, states = jax.device_get(
+    outcome, first, path, states = jax.device_get(
         _run_block(
             problem,
             policy,
@@ -48,12 +48,21 @@ def run_episodes(
             jnp.asarray(noise_scales),
         )
     )
+    batch = EpisodeBatch(
+        first_observation=first[:, 0],
+        discounted_return=outcome.discounted_return,
+        success=outcome.success,
+        terminated=outcome.terminated,
+        length=outcome.length,
+        unstable=None,
+        path=path,
+    )
     if show is not None:
         _show_first(problem, show, batch, states)
     return batch
 
 
-def drawing_of(problem: Problem) -> DrawsStates[Any]:
+def drawing_of(problem: Problem) -> DrawsStates[object]:
     """Return the environment of a problem whose episodes can be drawn."""
     environment = problem.environment
     require(
@@ -79,6 +88,10 @@ class _Outcome(NamedTuple):
     length: jax.Array
 
 
+# outcome, first observation, and observations and states of all steps if they are kept
+_Episode = tuple[_Outcome, jax.Array, jax.Array | None, object]
+
+
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _run_block(
     problem: Problem,
@@ -89,11 +102,11 @@ def _run_block(
     contexts: jax.Array,
     state: P,
     noise_scales: jax.Array,
-) -> tuple[EpisodeBatch, Any]:
+) -> _Episode:
     """Whole episodes of all seeds, side by side; all noise scales meet the same disturbances."""
     run = partial(_run_episode, problem, policy, keeps)
 
-    def one_seed(key: jax.Array, contexts: jax.Array, state: P) -> tuple[EpisodeBatch, Any]:
+    def one_seed(key: jax.Array, contexts: jax.Array, state: P) -> _Episode:
         key_noise, key_reset = jax.random.split(key)
         size = problem.spec.action_size + problem.jax_environment.noise_size
         shape = (problem.environment.max_episode_steps, len(contexts), size)
@@ -102,8 +115,7 @@ def _run_block(
         own = 0 if per_episode else None
         episodes = jax.vmap(run, (own, None, 0, 0, 1))
         variants = jax.vmap(episodes, (own, 0, None, None, None))
-        outcome, first, path, states = variants(state, noise_scales, keys, contexts, noise)
-        return EpisodeBatch(first[0], *outcome, unstable=None, path=path), states
+        return variants(state, noise_scales, keys, contexts, noise)
 
     return jax.vmap(one_seed)(keys, contexts, state)
 
@@ -117,7 +129,7 @@ def _run_episode(
     key: jax.Array,
     context: jax.Array,
     noise: jax.Array,
-) -> tuple[_Outcome, jax.Array, jax.Array | None, Any]:
+) -> _Episode:
     """One episode: outcome, first observation, and its observations and states if kept."""
     environment, spec = problem.jax_environment, problem.spec
 
@@ -152,15 +164,16 @@ def _run_episode(
     )
 
 
-def _show_first(problem: Problem, show: Show, batch: EpisodeBatch, states: Any) -> None:
+def _show_first(problem: Problem, show: Show, batch: EpisodeBatch, states: object) -> None:
     """Show the first episode step by step."""
     first, drawing = (0, 0, 0), drawing_of(problem)
     length, success = int(batch.length[first]), bool(batch.success[first])
 
-    def state_at(step: int) -> Any:
-        return jax.tree.map(lambda array: array[first][step], states)
+    def state_at(step: int) -> object:
+        state: object = jax.tree.map(lambda array: array[first][step], states)
+        return state
 
-    def picture(path: Sequence[Any], terminated: bool, width: int, height: int) -> Array:
+    def picture(path: Sequence[object], terminated: bool, width: int, height: int) -> Array:
         return drawing.draw(path, terminated)  # has a size of its own
 
     path = [state_at(step) for step in range(length + 1)]

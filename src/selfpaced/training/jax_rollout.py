@@ -102,7 +102,8 @@ def _where(starts: jax.Array, fresh: Actor, actors: Actor) -> Actor:
     def choose(new: jax.Array, old: jax.Array) -> jax.Array:
         return jnp.where(starts.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
-    return jax.tree.map(choose, fresh, actors)
+    chosen: Actor = jax.tree.map(choose, fresh, actors)
+    return chosen
 
 
 def _advance(

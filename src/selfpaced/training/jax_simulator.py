@@ -42,7 +42,8 @@ class JaxSimulator(Generic[S]):
 
     def idle(self) -> Actor:
         """Return actors that start their first episode with the next step."""
-        return _init_actors(self.problem, self.num_environments, self.num_seeds)
+        actors: Actor = _init_actors(self.problem, self.num_environments, self.num_seeds)
+        return actors
 
     def interact(
         self, streams: Streams, contexts: ContextSource, learner_state: S, actors: Actor

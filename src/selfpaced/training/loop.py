@@ -139,7 +139,8 @@ class Training(Generic[S, A, T]):
     def init_learners(self) -> S:
         """Return the learners as drawn, arrays with a leading axis of seeds."""
         keys = keys_of_seeds(self.seeds, 0, Purpose.INIT)
-        return _init_learners(self.learner, self.problem.spec, keys)
+        learners: S = _init_learners(self.learner, self.problem.spec, keys)
+        return learners
 
     def init(self) -> TrainingState[S, A, T]:
         """Return the state before the first iteration."""
@@ -220,6 +221,9 @@ class Training(Generic[S, A, T]):
                 f"{where}: the policy has diverged, its actions are not finite; check the "
                 "environment's rewards, or lower the learning rate",
             )
+
+
+AnyTraining = Training[Any, Any, Any]
 
 
 def sample_target(contexts: ContextSpace, streams: Streams, num: int) -> Array:

@@ -47,7 +47,9 @@ class Streams:
     def keys(self) -> jax.Array:
         """One JAX key per seed."""
         keys = keys_of_seeds(self.seeds, self.iteration, self.purpose)
-        return keys if self.number is None else _fold(keys, self.number)
+        if self.number is not None:
+            keys = _fold(keys, self.number)
+        return keys
 
 
 def host_stream(seed: int, iteration: int, purpose: Purpose) -> np.random.Generator:
@@ -57,7 +59,8 @@ def host_stream(seed: int, iteration: int, purpose: Purpose) -> np.random.Genera
 
 def keys_of_seeds(seeds: Sequence[int], iteration: int, purpose: Purpose) -> jax.Array:
     """Return one JAX key per seed."""
-    return _keys(jnp.asarray(seeds, jnp.uint32), iteration, int(purpose))
+    keys: jax.Array = _keys(jnp.asarray(seeds, jnp.uint32), iteration, int(purpose))
+    return keys
 
 
 @partial(jax.jit, static_argnums=2)

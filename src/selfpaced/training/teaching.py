@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Teachers(Protocol[T]):
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
+
+
+AnyTeachers = Teachers[Any]
 
 
 @final

@@ -1,9 +1,11 @@
+"""Steps in JAX: every episode takes its own context, in order."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from selfpaced import PPO
-from selfpaced.training.rollout_jax import Collector, collect, idle_actors
+from selfpaced.training.jax_rollout import Collector, collect, idle_actors
 from tests.probes import DISCOUNT, Probe, probe_problem
 
 LEARNER = PPO(hidden=(4,))
@@ -52,7 +54,7 @@ def test_an_episode_that_crosses_an_iteration_keeps_its_context():
     assert np.asarray(second.length)[np.asarray(second.ended)].tolist() == [4, 4]
 
 
-def test_the_discounted_return_and_length_of_an_episode_are_what_they_should_be():
+def test_episodes_have_the_known_discounted_return_and_length():
     _, _, ends = collected(probe_problem(Probe(length=3, reward="cue")), 12)
     ended = np.asarray(ends.ended)
     weight = 1 + DISCOUNT + DISCOUNT**2
@@ -72,7 +74,7 @@ def test_observations_follow_each_other_and_the_one_before_a_reset_is_kept():
     np.testing.assert_array_equal(np.asarray(ends.first_observation)[:, 0, 1], 0.0)
 
 
-def test_the_learner_remembers_its_own_action_and_the_world_gets_a_legal_one():
+def test_the_rollout_has_the_chosen_action_and_the_environment_gets_a_legal_one():
     problem = probe_problem(Probe(length=1, reward="action"))
     state = LEARNER.init(jax.random.key(0), problem.spec)
     state.parameters["log_std"] = jnp.array([3.0])

@@ -1,0 +1,92 @@
+"""Results of runs, comparisons and searches as tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from selfpaced.presets.preset import Grid
+from selfpaced.reports.comparison_tables import (
+    Row,
+    format_interval,
+    format_p_value,
+    format_return,
+    warn_of_few_seeds,
+)
+from selfpaced.reports.figures import draw_run
+from selfpaced.runs.folder import RunFolder
+from selfpaced.statistics import plus_minus
+from selfpaced.studies.search import Ranked
+
+_NUM_RANKED = 10  # combinations shown of a search
+_NAMES = ("teacher", "learner")  # columns that are aligned left
+
+
+def show_run(console: Console, folder: RunFolder) -> None:
+    """Print the outcome of a run, draw its figures, and print their paths."""
+    summary = folder.summary()
+    title = f"{summary['problem']}: on the target after {summary['iterations']} iterations"
+    columns = (*_NAMES, "seeds", "return", "success", "wall time", "steps/s")
+    table = _make_table(title, columns)
+    final = summary["final_return"]
+    table.add_row(
+        summary["teacher"],
+        summary["learner"],
+        str(len(summary["seeds"])),
+        plus_minus(final["mean"], final["standard_error"]),
+        f"{summary['final_success_rate']:.0%}",
+        f"{summary['wall_seconds']:.0f} s",
+        f"{summary['steps_per_second']:,.0f}".replace(",", " "),
+    )
+    console.print(table)
+    print("figures: " + ", ".join(str(path) for path in draw_run(folder)))  # paths unwrapped
+
+
+def show_comparison(console: Console, rows: Sequence[Row]) -> None:
+    """Print the outcome of a comparison."""
+    title = f"{rows[0].problem}: on the target after the last iteration"
+    table = _make_table(title, (*_NAMES, "return", "interquartile mean", "success", "p"))
+    for row, following in pairwise([*rows, None]):
+        assert row is not None
+        table.add_row(
+            row.teacher,
+            row.learner,
+            format_return(row) + (" ★" if row.significantly_best else ""),
+            escape(format_interval(row)),
+            f"{row.success_rate:.0%}",
+            format_p_value(row.p_value_against_best),
+            style="bold" if row.best else None,
+            end_section=following is None or row.learner != following.learner,
+        )
+    console.print(table)
+    console.print(
+        "bold: best with this learner · ★ better than every other, p < 1 % · p: against the best, "
+        "Welch's t-test",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if warning := warn_of_few_seeds(rows):
+        console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+
+
+def show_search(console: Console, title: str, grid: Grid, ranked: Sequence[Ranked]) -> None:
+    """Print the best combinations of a search."""
+    table = _make_table(title, (*grid, "area under the curve", "final return"))
+    for entry in ranked[:_NUM_RANKED]:
+        table.add_row(
+            *(f"{value:g}" for value in entry.values(grid)),
+            plus_minus(entry.area, entry.error),
+            f"{entry.outcome.final_returns.mean():.2f}",
+        )
+    console.print(table)
+
+
+def _make_table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="left" if column in _NAMES else "right")
+    return table

@@ -1,0 +1,103 @@
+"""Arguments of `selfpaced train`; training itself is tested elsewhere."""
+
+import pytest
+
+from selfpaced import PPO, SPDL, SPRL, Random, SelfpacedError, neurips2020
+from selfpaced.commands.train import parse_train
+
+
+def test_the_problem_alone_means_the_papers_experiment():
+    options, experiment = parse_train(["point-mass-3d"])
+    assert isinstance(experiment.method.teacher, SPDL)
+    assert experiment.method.learner == PPO(
+        (21,), num_epochs=8, num_minibatches=32, gae_lambda=0.99, value_coefficient=1.0,
+        max_gradient_norm=None,
+    )  # fmt: skip
+    assert experiment.seeds == tuple(range(1, 21))
+    assert experiment == neurips2020("point-mass-3d")
+    assert options.out is None
+
+
+def test_every_setting_can_be_overridden():
+    flags = (
+        "--seeds 3 --first-seed 7 --iterations 50 --evaluate-every 10 --num-environments 4 "
+        "--teacher.zeta 2 --teacher.std-lower-bound 0.1 0.3 --learner.hidden 32 32 "
+        "--learner.max-gradient-norm 0.5 --learner.time-outs bootstrap"
+    )
+    _, experiment = parse_train(["point-mass-2d", *flags.split()])
+    teacher, learner = experiment.method.teacher, experiment.method.learner
+    assert experiment.seeds == (7, 8, 9)
+    assert teacher.zeta == 2.0
+    assert teacher.std_lower_bound == (0.1, 0.3)
+    assert learner.hidden == (32, 32)
+    assert learner.max_gradient_norm == 0.5
+    assert learner.time_outs == "bootstrap"
+    assert (experiment.iterations, experiment.evaluate_every) == (50, 10)
+    assert experiment.num_environments == 4
+
+
+def test_another_teacher_has_its_own_settings(capsys):
+    _, experiment = parse_train(["point-mass-3d", "--teacher", "random"])
+    assert experiment.method.teacher == Random()
+    with pytest.raises(SystemExit):
+        parse_train(["point-mass-3d", "--teacher", "random", "--teacher.zeta", "2"])
+    assert "zeta" in capsys.readouterr().err
+
+
+def test_the_parts_of_sprl_have_flags_like_a_teacher_and_a_learner():
+    words = ["point-mass-3d", "--teacher=sprl", "--teacher.zeta", "1.5", "--seeds", "2"]
+    _, experiment = parse_train(words)
+    assert isinstance(experiment.method, SPRL)
+    assert experiment.method.update.zeta == 1.5
+    assert experiment.method.policy == neurips2020("point-mass-3d", "sprl").method.policy
+
+
+def test_our_host_environments_have_flags_too():
+    _, changed = parse_train(["ball-catching", "--environment.normal", "axis"])
+    assert changed.resolved.environment.normal == "axis"
+    _, unchanged = parse_train(["ball-catching"])
+    assert unchanged.environment is None
+    assert unchanged == neurips2020("ball-catching")
+
+
+def test_a_users_teacher_needs_no_settings():
+    _, experiment = parse_train(["point-mass-2d", "--teacher", "tests.probes:UserTeacher"])
+    assert experiment.teacher_name == "tests.probes:UserTeacher"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        ([], "got no arguments"),
+        (["--seeds", "4", "point-mass-2d"], "got '--seeds'"),
+        (["--teacher=random", "point-mass-2d"], "got '--teacher=random'"),
+    ],
+)
+def test_the_problem_must_come_first(arguments, got):
+    with pytest.raises(SelfpacedError, match=f"PROBLEM must come first, {got}; for example"):
+        parse_train(arguments)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "learner", "explanation"),
+    [
+        ("goal-gan", "ppo", "initial distribution (D2)"),
+        ("default", "sac", "its slow copy moves in an update"),
+    ],
+)
+def test_the_help_has_the_settings_of_teacher_and_learner(capsys, teacher, learner, explanation):
+    with pytest.raises(SystemExit) as stop:
+        parse_train(["ball-catching", "--teacher", teacher, "--learner", learner, "--help"])
+    assert stop.value.code == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert explanation in shown
+    assert f"those of {teacher} and {learner} on ball-catching" in shown
+    assert "PROBLEM problem to learn" in shown
+
+
+def test_the_help_needs_no_problem(capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse_train(["--help"])
+    assert stop.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "those of spdl and ppo on point-mass-3d" in shown

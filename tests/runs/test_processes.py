@@ -1,0 +1,72 @@
+"""Messages and settings of worker processes."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from selfpaced.runs.processes import Listener, listen, worker_settings
+from selfpaced.runs.replacement import create_run
+from tests.runs.small_runs import SHORT, is_free, wait_for
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path):
+    folder = create_run(tmp_path / "run", SHORT, [(1,)])
+    folder.log_path(0).parent.mkdir()
+    return folder
+
+
+def started(program):
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+
+
+def test_other_output_of_a_worker_goes_to_its_log(folder):
+    program = "print('welcome'); print('[1]'); print('{\"iteration\": 3}'); print('{\"half')"
+    received, listener = [], Listener()
+    listener.received = lambda block, message: received.append((block, message))
+    with started(program) as process:
+        assert listen(folder, [process], listener) == []
+    assert received == [(0, {"iteration": 3})]
+    assert folder.log_path(0).read_text() == 'welcome\n[1]\n{"half\n'
+
+
+def test_a_worker_that_dies_without_a_message_is_reported_with_its_log(folder):
+    folder.log_path(0).write_text("out of memory\n")
+    with started("import os, signal; os.kill(os.getpid(), signal.SIGKILL)") as process:
+        (error,) = listen(folder, [process], Listener())
+    assert error == "the worker of block 0 died (SIGKILL)\nout of memory"
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from selfpaced.runs.locks import training_lock
+
+with training_lock(Path(sys.argv[1])) as lock:
+    worker = [sys.executable, "-c", "import sys; print('ready', flush=True); sys.stdin.read()"]
+    subprocess.Popen(worker, pass_fds=(lock.fileno(),))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_folder_stays_locked_until_the_last_worker_of_a_killed_run_exits(folder):
+    command = [sys.executable, "-c", KILLED, str(folder.path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout.readline() == b"ready\n"  # printed by the worker
+        assert process.wait() == -signal.SIGKILL
+        assert not is_free(folder)
+    wait_for(lambda: is_free(folder))
+
+
+def test_without_a_home_directory_compiled_programs_are_not_kept(monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert "JAX_COMPILATION_CACHE_DIR" in worker_settings(is_hosted=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert "JAX_COMPILATION_CACHE_DIR" not in worker_settings(is_hosted=False)
