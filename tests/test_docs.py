@@ -28,6 +28,7 @@ from selfpaced.commands.main import COMMANDS, main
 from selfpaced.commands.options import parse
 from selfpaced.commands.train import parse_train
 from selfpaced.registry import PROBLEMS
+from selfpaced.reports.names import DISPLAY_NAMES
 from selfpaced.runs.storage import write_json
 
 ROOT = Path(__file__).parents[1]
@@ -215,9 +216,8 @@ def test_the_teacher_of_the_docs_keeps_the_contract():
 def test_every_setting_is_explained_in_the_section_of_its_owner(page, known):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
-    names = {"sprl": "SPRL", "alp-gmm": "ALP-GMM"}
     for name, kind in known.items():
-        title = names.get(name, kind.__name__)
+        title = DISPLAY_NAMES.get(kind.__name__, kind.__name__)
         assert title in sections, f"docs/{page}.md must have a section {title}"
         fields = [field.name for field in dataclasses.fields(kind)]
         assert [field for field in fields if f"`{field}`" not in sections[title]] == [], name

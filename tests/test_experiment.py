@@ -1,4 +1,4 @@
-"""Experiments: their checks, their plain form, and the paper's presets."""
+"""Experiments: their checks and their plain form."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -63,38 +63,6 @@ class WithoutDefault(TargetContexts):
     """A teacher whose setting has no default."""
 
     rate: float = field()
-
-
-def test_the_preset_is_the_published_configuration():
-    experiment = neurips2020("point-mass-3d")
-    assert experiment.method.teacher == SPDL(
-        zeta=1.4,
-        alpha_offset=10,
-        update_offset=5,
-        max_kl=0.05,
-        std_lower_bound=(0.2, 0.1875, 0.1),
-        kl_threshold=8000.0,
-        constraint="old_new",
-    )
-    assert experiment.method.learner == PPO(
-        hidden=(21,),
-        learning_rate=2.5e-4,
-        num_epochs=8,
-        num_minibatches=32,
-        clip=0.2,
-        gae_lambda=0.99,
-        value_coefficient=1.0,
-        entropy_coefficient=0.0,
-        max_gradient_norm=None,
-        time_outs="terminal",
-    )
-    assert experiment.seeds == tuple(range(1, 21))
-    assert (experiment.iterations, experiment.steps_per_iteration) == (1000, 2048)
-    assert (experiment.evaluate_every, experiment.evaluation_episodes) == (5, 50)
-
-
-def test_the_two_dimensional_preset_has_a_two_dimensional_bound():
-    assert neurips2020("point-mass-2d").method.teacher.std_lower_bound == (0.2, 0.1875)
 
 
 @pytest.mark.parametrize("teacher", [SPDL(std_lower_bound=(0.1, 0.2)), Random(), Mine(3.0)])
@@ -167,7 +135,7 @@ def test_parts_must_be_settings(parts, message):
             f"{__name__}:WithoutDefault",
             "every setting of teacher WithoutDefault must have a default",
         ),
-        ("learner", f"{__name__}:Mine", "lacks steps_per_update, act, policy, value"),
+        ("learner", f"{__name__}:Mine", "lacks act, policy, steps_per_update, value"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_one(role, name, message):
@@ -202,11 +170,6 @@ def test_sprl_and_a_step_based_learner_do_not_go_together():
         neurips2020("point-mass-3d", "sprl", "ppo")
     with pytest.raises(SelfpacedError, match="got SPDL and EpisodicPolicy"):
         neurips2020("point-mass-3d", "spdl", "episodic")
-
-
-def test_spdl_keeps_what_belongs_to_the_problem_with_a_learner_that_the_paper_did_not_try():
-    teacher = neurips2020("ant-gate", "spdl", "trpo").method.teacher
-    assert (teacher.std_lower_bound, teacher.update_offset) == ((1.0, 0.5), 100)
 
 
 def test_the_problems_own_environment_is_no_difference():

@@ -5,12 +5,15 @@ library; the second half applies each to a small made-up tree that breaks it.
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import selfpaced
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -183,6 +186,64 @@ def _undocumented(body: list[ast.stmt], prefix: str) -> Iterator[str]:
             yield from _undocumented(node.body, f"{prefix}{node.name}.")
 
 
+def exports(source: Path) -> dict[str, str]:
+    """Return the public names of the package and the module that each is loaded from."""
+    tree = ast.parse((source / "selfpaced" / "__init__.py").read_text())
+    (places,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_PLACES"
+    )
+    return {name: f"selfpaced.{place}" for name, place in places.items()}
+
+
+def exports_that_differ_for_type_checkers(source: Path) -> list[str]:
+    """Return public names that type checkers do not find in the module they are loaded from."""
+    tree = ast.parse((source / "selfpaced" / "__init__.py").read_text())
+    checked = {
+        alias.asname or f"{alias.name} (no alias)": f"{node.module}.{alias.name}"
+        for guard in tree.body
+        if isinstance(guard, ast.If) and ast.unparse(guard.test) == "TYPE_CHECKING"
+        for node in guard.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    loaded = {name: f"{module}.{name}" for name, module in exports(source).items()}
+    return sorted({name for name, _ in loaded.items() ^ checked.items()})
+
+
+def exports_without_an_example(source: Path) -> list[str]:
+    """Return public classes and functions whose docstring has no example that is executed."""
+    trees = {module.name: module.tree for module in modules(source)}
+    found = []
+    for name, module in exports(source).items():
+        for node in trees[module].body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+                text = ast.get_docstring(node) or ""
+                found += [name] if ">>> " not in text or "SKIP" in text else []
+    return found
+
+
+def abilities(source: Path) -> dict[str, list[str]]:
+    """Return the optional protocols, and the files that test for each with `isinstance`."""
+    required = {"Teacher", "Learner", "HostEnvironment"}
+    names = [
+        node.name
+        for module in modules(source)
+        if module.path.name == "base.py"
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and node.name not in required
+        if "runtime_checkable" in map(ast.unparse, node.decorator_list)
+    ]
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for module in modules(source):
+        calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+        tested = {ast.unparse(c.args[1]) for c in calls if ast.unparse(c.func) == "isinstance"}
+        for name in sorted(tested & found.keys()):
+            found[name].append(module.path.relative_to(source / "selfpaced").as_posix())
+    return found
+
+
 def private_imports(tests: Path) -> list[str]:
     """Return imports of names that start with an underscore."""
     return [
@@ -261,6 +322,30 @@ def test_names_of_files_say_what_is_in_them(folder):
 
 def test_public_names_have_docstrings():
     assert undocumented_names(SOURCE) == []
+
+
+def test_type_checkers_find_the_names_that_are_loaded():
+    assert exports_that_differ_for_type_checkers(SOURCE) == []
+
+
+def test_public_names_have_an_example_that_is_executed():
+    assert exports_without_an_example(SOURCE) == []
+
+
+def test_all_lists_the_public_names_in_order():
+    assert selfpaced.__all__ == sorted(exports(SOURCE))
+    assert {*selfpaced.__all__} <= {*dir(selfpaced)}
+
+
+def test_the_decision_on_abilities_lists_all_of_them_and_where_they_are_tested_for():
+    text = (ROOT / "docs/decisions/0012-final-classes-and-declared-abilities.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.M)
+    assert {name: re.findall(r"`(.*?)`", files) for name, files in rows} == abilities(SOURCE)
+
+
+@pytest.mark.parametrize("name", abilities(SOURCE))
+def test_abilities_are_explained_to_users(name):
+    assert f"| `{name}` |" in (ROOT / "docs/add-your-own.md").read_text()
 
 
 def test_tests_import_no_private_names():
@@ -420,6 +505,39 @@ class _Private:
         "selfpaced.errors.Bare",
         "selfpaced.errors.Bare.method",
     ]
+
+
+PACKAGE = """
+if TYPE_CHECKING:
+    from selfpaced.errors import A as A
+    {}
+_PLACES = {{"A": "errors", "b": "errors"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("from selfpaced.errors import b as b", []),
+        ("from selfpaced.records import b as b", ["b"]),  # another module
+        ("from selfpaced.errors import b", ["b", "b (no alias)"]),
+        ("from selfpaced.errors import b as b, c as c", ["c"]),
+        ("pass", ["b"]),
+    ],
+)
+def test_names_that_differ_for_type_checkers_are_found(tree, statement, found):
+    root = tree({"selfpaced/__init__.py": PACKAGE.format(statement)})
+    assert exports_that_differ_for_type_checkers(root) == found
+
+
+@pytest.mark.parametrize(
+    ("docstring", "found"),
+    [(">>> b()", []), (">>> b()  # doctest: +SKIP", ["b"]), ("Return nothing.", ["b"])],
+)
+def test_public_names_without_an_example_are_found(tree, docstring, found):
+    text = f"A = 1  # neither a class nor a function\ndef b():\n    '''{docstring}'''\ndef c(): ..."
+    files = {"selfpaced/__init__.py": PACKAGE.format("pass"), "selfpaced/errors.py": text}
+    assert exports_without_an_example(tree(files)) == found
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,10 @@ from selfpaced import (
     neurips2020,
     run,
 )
+from selfpaced.learners.base import Learner
 from selfpaced.registry import default_settings, find_problem, find_settings, load_object
+from selfpaced.teachers.base import Teacher
 from tests.probes import UserLearner, UserTeacher
-
-TEACHING = ("init", "sample", "update")
-LEARNING = ("steps_per_update", "init", "act", "policy", "value", "update")
 
 
 class Plain:
@@ -33,6 +32,17 @@ class Plain:
 @dataclass
 class Changing:
     """Not frozen."""
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """Takes the arguments that teachers of an earlier version took."""
+
+    def init(self, rng, contexts): ...
+
+    def sample(self, rng, state, num): ...
+
+    def update(self, rng, contexts, state, episodes): ...
 
 
 @dataclass(frozen=True)
@@ -88,14 +98,14 @@ def test_every_problem_is_found_by_its_own_name():
 
 
 @pytest.mark.parametrize(
-    ("registry", "kind", "methods"),
-    [(TEACHERS, UserTeacher, TEACHING), (LEARNERS, UserLearner, LEARNING)],
+    ("registry", "kind", "protocol"),
+    [(TEACHERS, UserTeacher, Teacher), (LEARNERS, UserLearner, Learner)],
     ids=["teacher", "learner"],
 )
-def test_a_users_class_is_found_by_its_place(registry, kind, methods):
+def test_a_users_class_is_found_by_its_place(registry, kind, protocol):
     name = registry.name_of(kind)
     assert name == f"tests.probes:{kind.__name__}"
-    assert find_settings(registry, name, methods) is kind
+    assert find_settings(registry, name, protocol) is kind
     assert isinstance(default_settings(registry.kind, kind), kind)
 
 
@@ -128,27 +138,31 @@ def test_nothing_is_imported_before_it_is_used():
         ("json:dumps", "must be a frozen dataclass of settings"),
         (f"{__name__}:Plain", "must be a frozen dataclass of settings"),
         (f"{__name__}:Changing", "must be a frozen dataclass of settings"),
+        (
+            f"{__name__}:Outdated",
+            r"sample of teacher .* must take \(self, rng, contexts, state, num\)",
+        ),
         (f"{__name__}:Incomplete", "must have init, sample, update; it lacks update"),
     ],
 )
 def test_a_teacher_that_cannot_be_used_is_refused(name, message):
     with pytest.raises(SelfpacedError, match=message):
-        find_settings(TEACHERS, name, TEACHING)
+        find_settings(TEACHERS, name, Teacher)
 
 
 @pytest.mark.parametrize(
-    ("registry", "kind", "methods", "base"),
+    ("registry", "kind", "protocol", "base"),
     [
-        (TEACHERS, Derived, TEACHING, "Random"),
-        (TEACHERS, DerivedTwice, TEACHING, "Random"),
-        (LEARNERS, DerivedLearner, LEARNING, "PPO"),
+        (TEACHERS, Derived, Teacher, "Random"),
+        (TEACHERS, DerivedTwice, Teacher, "Random"),
+        (LEARNERS, DerivedLearner, Learner, "PPO"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
-def test_a_class_derived_from_ours_is_refused(registry, kind, methods, base):
+def test_a_class_derived_from_ours_is_refused(registry, kind, protocol, base):
     message = f"must not derive from .*{base}, which is final; keep one in a field and call it"
     with pytest.raises(SelfpacedError, match=message):
-        find_settings(registry, registry.name_of(kind), methods)
+        find_settings(registry, registry.name_of(kind), protocol)
 
 
 def test_a_run_with_a_derived_teacher_is_refused_and_leaves_nothing(tmp_path):

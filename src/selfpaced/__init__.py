@@ -10,28 +10,33 @@ from typing import TYPE_CHECKING
 
 from selfpaced.integrations.registration import register_environments
 
-if TYPE_CHECKING:
-    from selfpaced.contexts import ContextSpace, Gaussian
-    from selfpaced.errors import SelfpacedError
-    from selfpaced.experiment import Experiment
-    from selfpaced.learners.ppo import PPO
-    from selfpaced.learners.sac import SAC
-    from selfpaced.learners.trpo import TRPO
-    from selfpaced.presets.neurips2020 import neurips2020
-    from selfpaced.problems import Problem
-    from selfpaced.records import Episodes
-    from selfpaced.registry import LEARNERS, PROBLEMS, TEACHERS
-    from selfpaced.runs.folder import RunFolder
-    from selfpaced.runs.policies import load_policy
-    from selfpaced.runs.supervisor import resume, run
-    from selfpaced.sprl.method import SPRL
-    from selfpaced.sprl.policy import EpisodicPolicy
-    from selfpaced.sprl.update import EpisodicUpdate
-    from selfpaced.teachers.alp_gmm import ALPGMM
-    from selfpaced.teachers.fixed import Default, Random
-    from selfpaced.teachers.goal_gan import GoalGAN
-    from selfpaced.teachers.spdl import SPDL
-    from selfpaced.training.curriculum_learning import CurriculumLearning
+if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate __all__
+    from selfpaced.contexts import ContextSpace as ContextSpace
+    from selfpaced.contexts import Gaussian as Gaussian
+    from selfpaced.errors import SelfpacedError as SelfpacedError
+    from selfpaced.experiment import Experiment as Experiment
+    from selfpaced.learners.ppo import PPO as PPO
+    from selfpaced.learners.sac import SAC as SAC
+    from selfpaced.learners.trpo import TRPO as TRPO
+    from selfpaced.presets.neurips2020 import neurips2020 as neurips2020
+    from selfpaced.problems import Problem as Problem
+    from selfpaced.records import Episodes as Episodes
+    from selfpaced.registry import LEARNERS as LEARNERS
+    from selfpaced.registry import PROBLEMS as PROBLEMS
+    from selfpaced.registry import TEACHERS as TEACHERS
+    from selfpaced.runs.folder import RunFolder as RunFolder
+    from selfpaced.runs.policies import load_policy as load_policy
+    from selfpaced.runs.supervisor import resume as resume
+    from selfpaced.runs.supervisor import run as run
+    from selfpaced.sprl.method import SPRL as SPRL
+    from selfpaced.sprl.policy import EpisodicPolicy as EpisodicPolicy
+    from selfpaced.sprl.update import EpisodicUpdate as EpisodicUpdate
+    from selfpaced.teachers.alp_gmm import ALPGMM as ALPGMM
+    from selfpaced.teachers.fixed import Default as Default
+    from selfpaced.teachers.fixed import Random as Random
+    from selfpaced.teachers.goal_gan import GoalGAN as GoalGAN
+    from selfpaced.teachers.spdl import SPDL as SPDL
+    from selfpaced.training.curriculum_learning import CurriculumLearning as CurriculumLearning
 
 __version__ = "0.1.0"
 
@@ -64,34 +69,7 @@ _PLACES = {
     "run": "runs.supervisor",
 }
 
-__all__ = [
-    "ALPGMM",
-    "LEARNERS",
-    "PPO",
-    "PROBLEMS",
-    "SAC",
-    "SPDL",
-    "SPRL",
-    "TEACHERS",
-    "TRPO",
-    "ContextSpace",
-    "CurriculumLearning",
-    "Default",
-    "Episodes",
-    "EpisodicPolicy",
-    "EpisodicUpdate",
-    "Experiment",
-    "Gaussian",
-    "GoalGAN",
-    "Problem",
-    "Random",
-    "RunFolder",
-    "SelfpacedError",
-    "load_policy",
-    "neurips2020",
-    "resume",
-    "run",
-]
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> object:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
+from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.registry import (
     LEARNERS,
@@ -20,6 +21,7 @@ from selfpaced.registry import (
 from selfpaced.sprl.method import SPRL
 from selfpaced.sprl.policy import EpisodicPolicy
 from selfpaced.sprl.update import EpisodicUpdate
+from selfpaced.teachers.base import Teacher
 from selfpaced.training.curriculum_learning import (
     CurriculumLearning,
     InitialPolicy,
@@ -31,7 +33,7 @@ from selfpaced.validation import require_choice, require_positive, require_whole
 Method = CurriculumLearning | SPRL
 Plain = dict[str, Any]  # as JSON has it
 
-SPRL_NAMES = {"teacher": "sprl", "learner": "episodic"}  # its parts on the command line
+SPRL_NAMES = {"teacher": SPRL().teacher_name, "learner": SPRL().learner_name}
 DEFAULT_LEARNER = "ppo"
 
 
@@ -107,12 +109,6 @@ class Experiment:
             f"method must be CurriculumLearning(teacher, learner) or SPRL(), got {self.method!r}",
         )
         self._require_seeds()
-        require(
-            self.steps_per_iteration % self.num_environments == 0,
-            f"steps_per_iteration must be a multiple of num_environments "
-            f"({self.num_environments}), got {self.steps_per_iteration}",
-        )
-        require_choice("initial_policy", self.initial_policy, get_args(InitialPolicy))
         problem = find_problem(self.problem)
         require(
             self.environment is None or type(self.environment) is type(problem.environment),
@@ -124,11 +120,7 @@ class Experiment:
         if self.environment is not None:
             problem = dataclasses.replace(problem, environment=self.environment)  # type: ignore[arg-type]
         object.__setattr__(self, "resolved", problem)
-        require(
-            problem.is_hosted or self.initial_policy == "random",
-            f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
-        )
-        self.method.require_fits(problem)
+        self.method.require_fits(problem, *self._workload)
 
     def _require_seeds(self) -> None:
         require(
@@ -181,8 +173,11 @@ class Experiment:
         self, seeds: tuple[int, ...], wrap_teachers: WrapTeachers = lambda teachers: teachers
     ) -> AnyLoop:
         """Return the loop that trains some of the seeds; close it after use."""
-        budget = (self.steps_per_iteration, self.num_environments, self.initial_policy)
-        return self.method.training(self.resolved, seeds, *budget, wrap_teachers)
+        return self.method.training(self.resolved, seeds, *self._workload, wrap_teachers)
+
+    @property
+    def _workload(self) -> tuple[int, int, InitialPolicy]:
+        return self.steps_per_iteration, self.num_environments, self.initial_policy
 
     def to_dict(self) -> Plain:
         """Return plain data, as in `experiment.json`."""
@@ -233,19 +228,22 @@ def make_method(parts: dict[str, object]) -> Method:
         "teacher sprl and learner episodic require each other, because SPRL improves policy and "
         f"contexts jointly; got {type(teacher).__name__} and {type(learner).__name__}",
     )
-    return CurriculumLearning(teacher, learner)  # type: ignore[arg-type]  # checked by it
+    return CurriculumLearning(teacher, learner)  # type: ignore[arg-type]  # it checks them
 
 
 def find_part(role: str, name: str) -> type:
     """Return the class of a teacher or learner by its name, the parts of SPRL included."""
     if name == SPRL_NAMES[role]:
         return EpisodicUpdate if role == "teacher" else EpisodicPolicy
-    if role == "teacher":
-        require_known(role, name)
-        return find_settings(TEACHERS, name, ("init", "sample", "update"))
     require_known(role, name)
-    methods = ("steps_per_update", "init", "act", "policy", "value", "update")
-    return find_settings(LEARNERS, name, methods)
+    if role == "teacher":
+        return find_settings(TEACHERS, name, Teacher)
+    return find_settings(LEARNERS, name, Learner)
+
+
+def own_learner(teacher: str) -> str | None:
+    """Return the learner that a method brings along; None for a teacher, which takes any."""
+    return SPRL_NAMES["learner"] if teacher == SPRL_NAMES["teacher"] else None
 
 
 def require_known(role: str, name: str) -> None:

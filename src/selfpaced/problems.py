@@ -17,7 +17,7 @@ AnyStateEnvironment = Environment[Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be learned: good behaviour in the contexts of `contexts.target`.
+    """An environment, its context space and its discount; the aim is the return on the target.
 
     Args:
         name: short name, used in titles and messages.
@@ -82,7 +82,7 @@ class Problem:
 
     @cached_property
     def spec(self) -> Spec:
-        """What a learner needs to know."""
+        """Sizes, bounds and discount that a learner is built from."""
         environment = self.environment
         return Spec(
             environment.observation_size,
@@ -109,7 +109,7 @@ class Problem:
         )
 
     def _require_contexts_inside(self, known: ContextSpace) -> None:
-        """Find out now, not when a teacher first samples a context outside."""
+        """Raise now, not when a teacher first samples a context outside."""
         require(
             self.contexts.size == known.size and bool(known.contains(self.contexts.box).all()),
             f"contexts of {self.name!r} must lie inside {', '.join(known.names)} from "

@@ -1,4 +1,4 @@
-"""Records that cross the seams between environments, learners, teachers and training."""
+"""Records exchanged between environments, learners, teachers and training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Metrics = dict[str, float]  # flat, `group/name`
 
 
 class Spec(NamedTuple):
-    """What a learner needs to know about a problem. Hashable: it selects compiled code."""
+    """Sizes, bounds and discount that a learner is built from; hashable, a key of compiled code."""
 
     observation_size: int
     action_low: tuple[float, ...]
@@ -30,7 +30,21 @@ class Spec(NamedTuple):
 class Episodes(NamedTuple):
     """The episodes of one seed that ended since the last update of its teacher, in order.
 
-    This is all that a teacher ever sees of learning.
+    A teacher gets no other information about the progress of learning.
+
+    Example:
+        >>> import numpy as np
+        >>> from selfpaced import Episodes
+        >>> episodes = Episodes(
+        ...     context=np.array([[0.5], [0.9]]),
+        ...     first_observation=np.zeros((2, 4)),
+        ...     discounted_return=np.array([3.0, 1.0]),
+        ...     value=np.array([2.5, 1.5]),
+        ...     success=np.array([True, False]),
+        ...     length=np.array([20, 100]),
+        ... )
+        >>> episodes.context[episodes.success]
+        array([[0.5]])
     """
 
     context: Array  # [E, C]

@@ -7,6 +7,7 @@ A registry maps a short name to the place of an object and imports it when it is
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import sys
 import traceback
@@ -106,8 +107,13 @@ def find_problem(name: str) -> Problem:
     return found
 
 
-def find_settings(registry: Registry[type[T]], name: str, methods: tuple[str, ...]) -> type[T]:
-    """Return a class of settings: a frozen dataclass with these methods, not derived from ours."""
+def members_of(protocol: type) -> list[str]:
+    """Return the names of the methods and properties that a protocol requires."""
+    return [name for name in dir(protocol) if not name.startswith("_")]
+
+
+def find_settings(registry: Registry[type[T]], name: str, protocol: type) -> type[T]:
+    """Return a class of settings: a frozen dataclass that fulfils a protocol, not one of ours."""
     found = registry.find(name)
     if ":" not in name:
         return found
@@ -121,8 +127,11 @@ def find_settings(registry: Registry[type[T]], name: str, methods: tuple[str, ..
         is_frozen,
         f"{what} must be a frozen dataclass of settings; write @dataclass(frozen=True) above it",
     )
-    lacking = [method for method in methods if not hasattr(found, method)]
-    require(not lacking, f"{what} must have {', '.join(methods)}; it lacks {', '.join(lacking)}")
+    required = members_of(protocol)
+    lacking = [member for member in required if not hasattr(found, member)]
+    require(not lacking, f"{what} must have {', '.join(required)}; it lacks {', '.join(lacking)}")
+    for member in required:
+        _require_signature(what, found, protocol, member)
     final = [base.__name__ for base in found.__mro__[1:] if vars(base).get("__final__")]
     require(
         not final,
@@ -130,6 +139,20 @@ def find_settings(registry: Registry[type[T]], name: str, methods: tuple[str, ..
         "call it",
     )
     return found
+
+
+def _require_signature(what: str, found: type, protocol: type, member: str) -> None:
+    """A method that takes other arguments would fail in the middle of training."""
+    required, own = getattr(protocol, member), getattr(found, member)
+    if not (inspect.isfunction(required) and inspect.isfunction(own)):
+        return
+    names = list(inspect.signature(required).parameters)
+    try:
+        inspect.signature(own).bind(*names)
+    except TypeError:
+        raise SelfpacedError(
+            f"{member} of {what} must take ({', '.join(names)}), got {inspect.signature(own)}"
+        ) from None
 
 
 def default_settings(kind: str, settings: type[T]) -> T:

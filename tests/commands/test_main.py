@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from selfpaced import LEARNERS, TEACHERS, EpisodicPolicy, EpisodicUpdate, __version__
-from selfpaced.commands.main import COMMANDS, main, reported_errors
+from selfpaced.commands.main import COMMANDS, Command, find_commands, main, reported_errors
 from selfpaced.commands.options import Repetitions
 from selfpaced.commands.train import MethodOptions
 from selfpaced.environments.ant_gate import AntGate
@@ -33,7 +33,27 @@ def test_without_a_command_the_help_names_them_all(capsys):
     main([])
     text = capsys.readouterr().out
     assert all(name in text for name in COMMANDS)
-    assert all(summary in text for _, summary in COMMANDS.values())
+    assert all(command.summary in text for command in COMMANDS.values())
+
+
+def test_every_file_with_options_and_main_is_a_command(tmp_path):
+    command = (
+        'import nothing\n\nclass Options:\n    """Do {0}.\n\n    More."""\n\ndef main(): pass\n'
+    )
+    for name in ("watch", "zip", "list", "amend"):
+        (tmp_path / f"{name}.py").write_text(command.format(name))
+    (tmp_path / "shared.py").write_text("class Options:\n    pass\n")
+    (tmp_path / "start.py").write_text("def main(): pass\n")
+    found = find_commands(tmp_path)
+    assert list(found) == ["list", "watch", "amend", "zip"]
+    assert found["zip"] == Command("selfpaced.commands.zip", "Do zip.")
+
+
+def test_the_summary_of_a_command_is_the_first_line_of_its_help():
+    assert list(COMMANDS)[:2] == ["list", "train"]
+    for command in COMMANDS.values():
+        lines = import_module(command.module).Options.__doc__.splitlines()
+        assert command.summary == lines[0]
 
 
 def test_the_help_is_fast_because_it_loads_no_numerics():
@@ -94,6 +114,23 @@ def test_errors_and_interruptions_are_one_line(capsys, error, code, message):
     assert capsys.readouterr().err == message
 
 
+def test_a_closed_pipe_ends_quietly_but_other_errors_keep_their_message(capsys):
+    with pytest.raises(SystemExit) as stop, reported_errors():
+        raise BrokenPipeError(32, "Broken pipe")
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("arguments", ["list", "--help", "--version", "plot --help"])
+def test_a_reader_may_close_the_pipe(arguments):
+    command = f"{sys.executable} -m selfpaced {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    finished = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert finished.stderr == ""
+    assert finished.stdout in ("0\n", "1\n")
+
+
 def test_a_mistake_of_ours_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError), reported_errors():
         raise ZeroDivisionError
@@ -131,8 +168,34 @@ def test_a_mistake_gets_a_message_and_no_traceback(capsys, arguments, message):
     assert message in error.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--teacher.zeta -1", "zeta must be non-negative, got -1.0; the default is 1.4"),
+        ("--seeds 0", "seeds must be positive, got 0; the default is 20"),
+        ("--first-seed -1", "first_seed must be non-negative, got -1; the default is 1"),
+        ("--first-seed 4294967295 --seeds 2",
+         "first_seed must be at most 4294967294 with 2 seeds, got 4294967295; seeds are below "
+         "2**32"),
+        ("--seeds many", "--seeds must be INT, got 'many'; see `selfpaced train --help`"),
+        ("--learner.clip=a --seeds 3",
+         "--learner.clip must be FLOAT, got 'a'; see `selfpaced train --help`"),
+        ("--learner.time-outs never",
+         "--learner.time-outs must be one of terminal, bootstrap, got 'never'; see `selfpaced "
+         "train --help`"),
+        ("--teacher", "--teacher must have a value, got none; see `selfpaced train --help`"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_reported_in_one_line(capsys, arguments, message):
+    assert failure(capsys, "train", "point-mass-3d", *arguments.split()) == f"error: {message}\n"
+
+
+def test_the_last_possible_seed_is_accepted():
+    assert Repetitions(seeds=2, first_seed=2**32 - 2).all_seeds == (2**32 - 2, 2**32 - 1)
+
+
 OPTIONS = [
-    import_module(module).Options for name, (module, _) in COMMANDS.items() if name != "watch"
+    import_module(command.module).Options for name, command in COMMANDS.items() if name != "watch"
 ]
 
 
@@ -154,4 +217,4 @@ def test_every_flag_is_explained_by_the_help(kind):
 def is_shared(statement):
     """Whether a field is explained where it is declared, once for several commands."""
     names = {node.id for node in ast.walk(statement.annotation) if isinstance(node, ast.Name)}
-    return names & {"ProblemName", "NumIterations", "Repetitions", "MethodOptions", "Budget"}
+    return names & {"ProblemName", "NumIterations", "RepetitionFlags", "MethodOptions", "Budget"}

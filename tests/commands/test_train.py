@@ -95,6 +95,24 @@ def test_the_help_has_the_settings_of_teacher_and_learner(capsys, teacher, learn
     assert "PROBLEM problem to learn" in shown
 
 
+def test_the_groups_of_the_help_have_readable_names(capsys):
+    with pytest.raises(SystemExit):
+        parse_train(["ball-catching", "--help"])
+    shown = capsys.readouterr().out
+    titles = ("seed and process", "method", "budget", "teacher", "learner", "environment")
+    assert all(f" {title} options " in shown for title in titles)
+    assert "repetitions" not in shown
+    assert "settings options" not in shown
+
+
+def test_the_help_of_the_teacher_names_no_problem(capsys):
+    with pytest.raises(SystemExit):
+        parse_train(["point-mass-3d", "--help"])
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "NAME-star for the paper's starred variant" in shown
+    assert "spdl-star" not in shown
+
+
 def test_the_help_needs_no_problem(capsys):
     with pytest.raises(SystemExit) as stop:
         parse_train(["--help"])

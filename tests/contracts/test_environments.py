@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import os
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import jax
@@ -13,7 +14,6 @@ from gymnasium.utils.seeding import np_random
 from selfpaced import PROBLEMS, Problem, SelfpacedError
 from selfpaced.environments.base import HasPicture, SavesState
 from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
-from selfpaced.environments.mujoco.library import require_mujoco
 from selfpaced.errors import MissingPartError
 from selfpaced.integrations.host_adapter import HostAdapter
 from selfpaced.integrations.jax_adapter import JaxAdapter
@@ -39,14 +39,28 @@ class Played(NamedTuple):
     truncated: np.ndarray  # [T, N]
 
 
+@dataclass(frozen=True)
+class WithoutLibrary:
+    """Settings of a simulator that is not installed."""
+
+    def make(self, num_envs, num_threads=1):
+        raise MissingPartError("this problem requires a library; install it")
+
+
+def require_parts(environment) -> None:
+    """Skip the test where an optional dependency is missing; in CI, where none may be, fail."""
+    try:
+        environment.make(1).close()
+    except MissingPartError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
+
+
 def load(name: str) -> Problem:
-    """Return a problem; skip the test where MuJoCo is missing."""
-    if name in ("ant-gate", "ball-catching"):
-        try:
-            require_mujoco()  # importorskip would choose a graphics library that needs a screen
-        except MissingPartError as error:
-            pytest.skip(str(error))
-    return EVERY_PROBLEM[name]
+    """Return a problem, if all that it requires is installed."""
+    problem = EVERY_PROBLEM[name]
+    if problem.is_hosted:
+        require_parts(problem.host_environment)
+    return problem
 
 
 @pytest.fixture(params=EVERY_PROBLEM, name="problem")
@@ -62,6 +76,13 @@ def _hosted(request):
 @pytest.fixture(params=IN_JAX, name="in_jax")
 def _in_jax(request):
     return load(request.param)
+
+
+@pytest.mark.parametrize(("variable", "kind"), [("", pytest.skip), ("true", pytest.fail)])
+def test_a_missing_library_skips_a_test_and_fails_it_in_ci(monkeypatch, variable, kind):
+    monkeypatch.setenv("CI", variable)
+    with pytest.raises(kind.Exception, match="requires a library"):
+        require_parts(WithoutLibrary())
 
 
 def limited(problem, limit):

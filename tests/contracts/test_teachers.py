@@ -13,13 +13,14 @@ from selfpaced.runs.storage import name_leaves, read_arrays, restore_leaves, wri
 from selfpaced.teachers.base import (
     GivesAdvice,
     HasGaussian,
+    MayLeaveBox,
     ReusesEpisodes,
     Teacher,
     UpdatesBlocks,
 )
 
 CONTEXTS = PROBLEMS["point-mass-3d"].contexts
-PROTOCOLS = (Teacher, UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice)
+PROTOCOLS = (Teacher, UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice, MayLeaveBox)
 
 
 def having(ability):

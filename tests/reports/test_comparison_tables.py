@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from selfpaced.reports.comparison_tables import (
     write_tables,
 )
 from selfpaced.studies.comparison import Cell, Outcome
+from tests.probes import UserLearner
 
 MOMENTS = np.arange(0, 21, 5)
 GOOD = np.array([9.0, 9.1, 9.2, 9.3, 9.4])
@@ -31,17 +32,12 @@ FAIR = np.array([5.0, 6.0, 9.3, 7.0, 8.0])
 POOR = np.array([1.0, 1.5, 0.5, 2.0, 1.2])
 
 
-@dataclass(frozen=True)
-class Slow:
-    """Placeholder of a second learner."""
-
-
 def outcome(teacher, final, learner="ppo"):
     """Return an outcome with returns that rise linearly from zero."""
     experiment = neurips2020("point-mass-3d", teacher, "ppo", tuple(range(1, len(final) + 1)))
     experiment = replace(experiment, iterations=20)
     if learner != "ppo":
-        experiment = experiment.with_parts(learner=Slow())
+        experiment = experiment.with_parts(learner=UserLearner())
     returns = MOMENTS[:, None] / 20 * np.asarray(final)
     cell = Cell(teacher, learner, experiment, Path(f"runs/{teacher}-{learner}"))
     return Outcome(cell, MOMENTS, returns, returns / 10, 12.0, {"selfpaced": "0.1.0"})
@@ -190,7 +186,7 @@ def thick_lines(axes):
 
 def test_curves_have_a_panel_for_each_learner_and_one_look_for_each_teacher(outcomes):
     figure = draw_curves(outcomes)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["PPO", "Slow"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["PPO", "UserLearner"]
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["SPDL", "Default", "Random"]
     means = [thick_lines(axes) for axes in figure.axes]

@@ -1,3 +1,5 @@
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -14,9 +16,31 @@ from selfpaced.reports.recording import (
 from selfpaced.reports.video import FrameFile
 from selfpaced.training.simulator import EpisodeBatch, Frame
 from selfpaced.training.streams import Purpose
+from tests.probes import Probe
 from tests.reports.invented_runs import PROBE
 
 NUM_STEPS = 7
+
+
+class HalfDrawn(Probe):
+    """An environment in JAX with a size, and nothing that draws."""
+
+    picture_size = (40, 30)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A host environment without pictures."""
+
+    observation_size: int = 2
+    action_low: tuple[float, ...] = (-1.0,)
+    action_high: tuple[float, ...] = (1.0,)
+    min_episode_steps: int = 1
+    max_episode_steps: int = 10
+    max_side_by_side: int = 1
+
+    def make(self, num_envs, num_threads=1):
+        raise NotImplementedError
 
 
 class StageTraining:
@@ -96,9 +120,17 @@ def test_a_missing_side_keeps_the_aspect_ratio():
     assert choose_size(PROBLEMS["point-mass-2d"], None, None) == (400, 400)
 
 
-def test_a_problem_without_pictures_is_reported(make_run):
-    with pytest.raises(SelfpacedError, match="rendering is not implemented for 'probe'"):
+def test_a_problem_without_pictures_is_reported_with_everything_it_needs(make_run):
+    needed = r"'probe'; .* picture_size, steps_per_second and draw\(states, terminated\)"
+    with pytest.raises(SelfpacedError, match=needed):
         choose_size(PROBE, None, None)
+    half = replace(PROBE, environment=HalfDrawn())
+    with pytest.raises(SelfpacedError, match=needed):
+        choose_size(half, None, None)
+    hosted = replace(PROBLEMS["ball-catching"], name="own", environment=Unseen())
+    needed = r"'own'; .* picture_size, .* render_row\(index, width, height\)"
+    with pytest.raises(SelfpacedError, match=needed):
+        choose_size(hosted, None, None)
     run = make_run(problem="probe")
     with (
         pytest.raises(SelfpacedError, match="rendering is not implemented for 'probe'"),

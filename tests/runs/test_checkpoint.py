@@ -8,7 +8,7 @@ from selfpaced import SAC, SelfpacedError, resume, run
 from selfpaced.runs.checkpoint import Checkpoint, concatenate_seeds, read_saved, without_replay
 from selfpaced.runs.export import catch_up
 from selfpaced.runs.replacement import create_run
-from selfpaced.runs.storage import name_leaves, read_arrays, write_arrays
+from selfpaced.runs.storage import name_leaves, read_arrays, write_arrays, write_json
 from tests.runs.small_runs import SHORT, SMALL
 
 SEEDS = (2, 3)
@@ -146,6 +146,20 @@ def test_a_run_with_old_checkpoints_is_refused_and_kept(saved, tmp_path):
             proceed()
         assert "\n" not in str(raised.value)
     assert path.read_bytes() == before
+
+
+def test_tables_that_an_old_run_has_exported_can_still_be_read(saved, tmp_path):
+    _, path = saved
+    folder = create_run(tmp_path / "old", SMALL, [SEEDS])
+    folder.checkpoints.mkdir()
+    make_old(path.rename(folder.checkpoint_path(0)))
+    write_json(
+        folder.path / "summary.json", {"finished": False, "iterations": 2, "wall_seconds": 1.0}
+    )
+    catch_up(folder)
+    assert folder.summary()["iterations"] == 2
+    with pytest.raises(SelfpacedError, match=r"format of .* must be 2, got 1"):
+        resume(folder.path)
 
 
 def test_a_run_with_old_checkpoints_can_be_replaced(saved, tmp_path):

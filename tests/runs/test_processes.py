@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from selfpaced.runs.processes import Listener, listen, worker_settings
+from selfpaced.runs.locks import training_lock
+from selfpaced.runs.processes import Listener, listen, started_workers, worker_settings
 from selfpaced.runs.replacement import create_run
 from tests.runs.small_runs import SHORT, is_free, wait_for
 
@@ -31,6 +32,42 @@ def test_other_output_of_a_worker_goes_to_its_log(folder):
         assert listen(folder, [process], listener) == []
     assert received == [(0, {"iteration": 3})]
     assert folder.log_path(0).read_text() == 'welcome\n[1]\n{"half\n'
+
+
+@pytest.mark.parametrize(("error", "num_calls"), [(KeyboardInterrupt, 1), (ZeroDivisionError, 0)])
+def test_only_an_interruption_is_announced(folder, error, num_calls):
+    calls, listener = [], Listener()
+    listener.stopping = lambda: calls.append(1)
+    with (
+        training_lock(folder.path) as lock,
+        pytest.raises(error),
+        started_workers(folder, lock, listener),
+    ):
+        raise error
+    assert len(calls) == num_calls
+    assert is_free(folder)  # no worker is left
+
+
+def test_the_error_of_one_worker_does_not_announce_a_stop_of_the_others(folder, monkeypatch):
+    calls, listener = [], Listener()
+    listener.stopping = lambda: calls.append(1)
+    programs = iter(
+        [
+            'print(\'{"error": "no memory"}\')',
+            "import time; print('{}', flush=True); time.sleep(60)",
+        ]
+    )
+    start = subprocess.Popen
+
+    def start_next(command, **settings):
+        return start([sys.executable, "-c", next(programs)], **settings)
+
+    two = create_run(folder.path.parent / "two", SHORT, [(1,), (2,)])
+    monkeypatch.setattr(subprocess, "Popen", start_next)
+    with training_lock(two.path) as lock, started_workers(two, lock, listener) as workers:
+        assert listen(two, workers, listener) == ["no memory"]
+        assert workers[1].poll() is None
+    assert calls == []
 
 
 def test_a_worker_that_dies_without_a_message_is_reported_with_its_log(folder):

@@ -93,7 +93,9 @@ def test_parts_that_do_not_fit_a_host_environment_are_refused():
         neurips2020("ball-catching", "sprl")
     with pytest.raises(SelfpacedError, match="requires a host environment; point-mass-3d runs in"):
         replace(neurips2020("point-mass-3d"), initial_policy="hold")
-    with pytest.raises(SelfpacedError, match=r"contexts of ant-gate must lie in its box.*clip_rep"):
+    with pytest.raises(
+        SelfpacedError, match=r"contexts of ant-gate must lie in its box.*stays_in_b"
+    ):
         neurips2020("ant-gate", "goal-gan").with_parts(teacher=GoalGAN(clip_replay=False))
     with pytest.raises(SelfpacedError, match="environment must be settings of AntGate, got 3"):
         replace(neurips2020("ant-gate"), environment=3)

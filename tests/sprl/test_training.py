@@ -275,7 +275,7 @@ def test_problems_that_hide_the_context_are_refused():
 
 def test_problems_outside_jax_are_refused():
     with pytest.raises(SelfpacedError, match="requires a problem that runs in JAX; probe does not"):
-        SPRL().require_fits(probe_problem(HostProbe()))
+        SPRL().require_fits(probe_problem(HostProbe()), 8, 1, "random")
 
 
 @pytest.mark.parametrize(

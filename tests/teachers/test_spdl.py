@@ -152,6 +152,29 @@ def test_too_few_iterations_cause_a_warning_and_enough_do_not():
     assert TEACHER.advice(POINT_MASS_3D, state, 200) == ()
 
 
+@pytest.mark.parametrize(
+    ("num_iterations", "num_updates", "num_remaining", "beginning"),
+    [
+        (0, 0, 50, "the 50 remaining iterations cannot reach the target: alpha is above zero in "
+         "at most 46, too few with max_kl 0.05; train longer"),  # 2 + 3 - 1 without a pull
+        (7, 5, 5, "the 5 remaining iterations cannot reach the target: alpha is above zero in at "
+         "most 5, too few"),
+        (7, 5, 1, "the 1 remaining iteration cannot reach the target: alpha is above zero in at "
+         "most 1, too few"),
+        (0, 0, 4, "training cannot reach the target before it ends: alpha stays zero until then"),
+        (0, 0, 1, "training cannot reach the target before it ends: alpha stays zero until then"),
+    ],
+)  # fmt: skip
+def test_the_warning_counts_the_iterations_in_which_the_target_pulls(
+    num_iterations, num_updates, num_remaining, beginning
+):
+    state = TEACHER.init(RNG, POINT_MASS_3D)._replace(
+        num_iterations=np.array(num_iterations), num_updates=np.array(num_updates)
+    )
+    (text,) = TEACHER.advice(POINT_MASS_3D, state, num_remaining)
+    assert text.startswith(beginning)
+
+
 def test_a_teacher_that_starts_at_the_target_gives_no_advice():
     teacher = replace(TEACHER, start="target", update_offset=5)
     state = teacher.init(np.random.default_rng(0), POINT_MASS_3D)

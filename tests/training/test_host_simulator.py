@@ -306,12 +306,6 @@ def test_a_reward_that_is_not_finite_is_found_before_an_episode_ends(monkeypatch
         train(probe_training(learner=learner, length=1000), 1)
 
 
-def test_one_policy_per_episode_requires_jax():
-    training = probe_training()
-    with pytest.raises(SelfpacedError, match="requires JAX; probe does not run in JAX"):
-        training.simulator.episodes(None, None, SMALL, None, per_episode=True)
-
-
 @pytest.mark.slow  # every process loads JAX
 def test_a_gymnasium_environment_is_trained_in_processes_of_its_own():
     environment = GymnasiumEnvironment(

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-import tyro
 from rich.console import Console
 
 from selfpaced.commands.options import (
     PAPER_REPETITIONS,
     NumIterations,
     ProblemName,
-    Repetitions,
+    RepetitionFlags,
     default_folder,
     parse_with_problem,
     split_names,
@@ -50,7 +49,7 @@ class Options:
     """names of teachers (or module:Class), separated by commas"""
     learners: str = DEFAULT_LEARNER
     """names of learners (or module:Class), separated by commas"""
-    repetitions: tyro.conf.OmitArgPrefixes[Repetitions] = PAPER_REPETITIONS
+    repetitions: RepetitionFlags = PAPER_REPETITIONS
     iterations: NumIterations = None
     preset: tuple[Path, ...] = ()
     """files with other settings than the paper's, written by `selfpaced search`"""

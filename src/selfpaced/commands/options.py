@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import tyro
 
-from selfpaced.errors import SelfpacedError
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import seeds_from
 from selfpaced.presets.neurips2020 import NUM_SEEDS
 from selfpaced.runs.folder import folder_name
-from selfpaced.validation import require_positive
+from selfpaced.validation import require_not_negative, require_positive
 
 T = TypeVar("T")
 
@@ -42,6 +46,13 @@ class Repetitions:
 
     def __post_init__(self) -> None:
         require_positive(self, "seeds")
+        require_not_negative(self, "first_seed")
+        most = 2**32 - self.seeds
+        require(
+            self.first_seed <= most,
+            f"first_seed must be at most {most} with {self.seeds} seeds, got {self.first_seed}; "
+            "seeds are below 2**32",
+        )
         require_positive(self, "workers", none_allowed=True)
 
     @property
@@ -50,6 +61,9 @@ class Repetitions:
         return seeds_from(self.first_seed, self.seeds)
 
 
+RepetitionFlags = Annotated[
+    Repetitions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="seed and process")
+]
 PAPER_REPETITIONS = Repetitions()
 
 
@@ -59,9 +73,14 @@ def parse(
     """Return the options in the arguments; `--help` and unknown flags end the program.
 
     The description of the help is the docstring of the options if it is None.
+
+    Raises:
+        SelfpacedError: a value is wrong.
     """
     words = ["--help"] if _asks_for_help(arguments) else arguments  # with given arguments, too
-    return tyro.cli(kind, args=words, prog=f"selfpaced {command}", description=description)
+    prog = f"selfpaced {command}"
+    with _one_line_errors(prog, words):
+        return tyro.cli(kind, args=words, prog=prog, description=description)
 
 
 def parse_with_problem(command: str, kind: type[T], arguments: Sequence[str]) -> T:
@@ -73,7 +92,10 @@ def parse_with_problem(command: str, kind: type[T], arguments: Sequence[str]) ->
 def parse_known(command: str, kind: type[T], arguments: Sequence[str]) -> T:
     """Return some of the options, and ignore other arguments."""
     prog = f"selfpaced {command}"
-    known, _ = tyro.cli(kind, args=arguments, prog=prog, return_unknown_args=True, add_help=False)
+    with _one_line_errors(prog, arguments):
+        known, _ = tyro.cli(
+            kind, args=arguments, prog=prog, return_unknown_args=True, add_help=False
+        )
     return known
 
 
@@ -105,3 +127,59 @@ def default_folder(*names: str) -> Path:
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
     return "-h" in arguments or "--help" in arguments
+
+
+@contextmanager
+def _one_line_errors(prog: str, arguments: Sequence[str]) -> Iterator[None]:
+    """Raise a `SelfpacedError` for a wrong value, for which tyro prints a box and exits."""
+    shown = StringIO()
+    try:
+        with redirect_stderr(shown):
+            yield
+    except SystemExit as stop:
+        error = _original_error(stop) or _wrong_value(shown.getvalue(), prog, arguments)
+        if error is not None:
+            raise error from None
+        sys.stderr.write(shown.getvalue())
+        raise
+    sys.stderr.write(shown.getvalue())
+
+
+def _original_error(stop: SystemExit) -> SelfpacedError | None:
+    """Return the error of a setting's own check, which tyro has caught."""
+    error = stop.__context__
+    while error is not None and not isinstance(error, SelfpacedError):
+        error = error.__context__
+    return error
+
+
+def _wrong_value(shown: str, prog: str, arguments: Sequence[str]) -> SelfpacedError | None:
+    """Return the error for a value of the wrong type, if the box is about one."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
+    lines = [line.strip("│| ") for line in plain.splitlines()]
+    text = " ".join(lines)
+    remedy = f"see `{prog} --help`"
+    if found := re.search(r"Missing value for argument '(--\S+)'", text):
+        return SelfpacedError(f"{found[1]} must have a value, got none; {remedy}")
+    if found := re.search(r"'(--\S+)'. Expected one of \((.*?),?\)", text):
+        condition = f"one of {found[2]}".replace("'", "")
+    elif found := re.search(r"Error parsing (--\S+):", text):
+        usage = next((line for line in lines if line.startswith(f"{found[1]} ")), "")
+        condition = usage.partition(" ")[2] or "valid"
+    else:
+        return None
+    got = " ".join(_values(found[1], arguments))
+    return SelfpacedError(f"{found[1]} must be {condition}, got {got!r}; {remedy}")
+
+
+def _values(flag: str, arguments: Sequence[str]) -> Iterator[str]:
+    """Give the words after a flag, which may be joined to it by `=`."""
+    is_value = False
+    for word in arguments:
+        if word.startswith("--"):
+            name, _, value = word.partition("=")
+            is_value = name.replace("_", "-") == flag
+            if is_value and value:
+                yield value
+        elif is_value:
+            yield word

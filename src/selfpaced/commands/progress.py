@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -43,7 +44,7 @@ class Progress(Listener):
         self.first: dict[int, tuple[float, int]] = {}  # time and iteration of the first report
         self.last: dict[int, tuple[float, int]] = {}
         self.last_line = time.monotonic()
-        self.advice: set[str] = set()
+        self.advice: set[str] = set()  # kinds that have been shown
         if self.console.is_terminal:
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
             self.live.start()
@@ -88,13 +89,12 @@ class Progress(Listener):
             self._print(self._line())
 
     def _show_advice(self, message: Notes) -> None:
+        """Show each kind of advice once: blocks and later iterations differ in numbers only."""
         text = message["advice"]
-        if text not in self.advice:
-            self.advice.add(text)
-            self._print(
-                f"[yellow]warning[/] (iteration {message['iteration']}, "
-                f"{count_seeds(message['num_seeds'])}): {escape(text)}"
-            )
+        kind = re.sub(r"\d+", "", text)
+        if kind not in self.advice:
+            self.advice.add(kind)
+            self._print(f"[yellow]warning[/] (iteration {message['iteration']}): {escape(text)}")
 
     def _iterations(self) -> tuple[int, int]:
         """Iterations of the slowest and of the fastest block."""

@@ -10,7 +10,7 @@ import tyro
 from rich.console import Console
 from rich.markdown import Markdown
 
-from selfpaced.commands.options import PAPER_REPETITIONS, Repetitions, parse, split_names
+from selfpaced.commands.options import PAPER_REPETITIONS, RepetitionFlags, parse, split_names
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.reports.reproduction import write_report
 from selfpaced.studies.comparison import Cell, read_outcomes, run_cells
@@ -29,7 +29,7 @@ class Options:
     """result to reproduce; None lists all results"""
     teachers: str | None = None
     """only these teachers, separated by commas; None takes all of the paper's"""
-    repetitions: tyro.conf.OmitArgPrefixes[Repetitions] = PAPER_REPETITIONS
+    repetitions: RepetitionFlags = PAPER_REPETITIONS
     out: Path = Path("runs/reproduce")
     """folder for runs, tables and figures"""
 

@@ -6,12 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
 from rich.console import Console
 
 from selfpaced.commands.options import (
     NumIterations,
     ProblemName,
+    RepetitionFlags,
     Repetitions,
     default_folder,
     parse_with_problem,
@@ -39,7 +39,7 @@ class Options:
     """teacher whose settings to search"""
     learner: str = DEFAULT_LEARNER
     """learner, which improves the policy"""
-    repetitions: tyro.conf.OmitArgPrefixes[Repetitions] = _REPETITIONS
+    repetitions: RepetitionFlags = _REPETITIONS
     iterations: NumIterations = None
     out: Path | None = None
     """folder of the search; None is runs/search-PROBLEM-TEACHER-LEARNER"""

@@ -14,7 +14,7 @@ from rich.console import Console
 from selfpaced.commands.options import (
     PAPER_REPETITIONS,
     ProblemName,
-    Repetitions,
+    RepetitionFlags,
     default_folder,
     first_argument,
     parse,
@@ -36,9 +36,8 @@ class MethodOptions:
     """Teacher and learner, which determine the flags below."""
 
     teacher: str = "spdl"
-    """teacher, which chooses the contexts: a name from `selfpaced list`, on ball-catching also
-    spdl-star, goal-gan-star and default-star (the paper's starred variants), or your own as
-    module:Class"""
+    """teacher, which chooses the contexts: a name from `selfpaced list`, NAME-star for the paper's
+    starred variant, or your own as module:Class"""
     learner: str | None = None
     """learner, which improves the policy, or your own as module:Class; None is ppo, or episodic
     with sprl"""
@@ -55,7 +54,7 @@ class Options:
     """run folder; None is runs/PROBLEM-TEACHER-LEARNER"""
     overwrite: bool = False
     """replace an existing run folder"""
-    repetitions: tyro.conf.OmitArgPrefixes[Repetitions] = PAPER_REPETITIONS
+    repetitions: RepetitionFlags = PAPER_REPETITIONS
     method: tyro.conf.OmitArgPrefixes[MethodOptions] = MethodOptions()
     budget: tyro.conf.OmitArgPrefixes[Budget] = _BUDGET
 

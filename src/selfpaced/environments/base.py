@@ -1,8 +1,8 @@
-"""The seam of environments: pure functions in JAX, or settings that make vectors on the host.
+"""The protocol of environments: pure functions in JAX, or settings that make vectors on the host.
 
 `Environment` runs in JAX, compiled together with the learner. `HostEnvironment` is simulated
-outside JAX (MuJoCo, any Gymnasium environment): it makes Gymnasium vector environments that keep a
-few promises on top of Gymnasium's interface:
+outside JAX (MuJoCo, any Gymnasium environment): it makes Gymnasium vector environments that fulfil
+more than Gymnasium's interface:
 
 - no row resets by itself,
 - `reset(seed=[...], options={"context": [N, C], "reset_mask": [N]})` gives every row that starts
@@ -12,7 +12,8 @@ few promises on top of Gymnasium's interface:
 - a row whose episode is over may be stepped: nothing changes in it, its reward is zero,
 - if the settings have `contexts`, no problem may leave that box.
 
-Optional abilities are protocols of their own, each tested for in one place.
+Optional abilities are protocols of their own, tested for with `isinstance`: drawing and saving in
+one place of training and in one of the Gymnasium adapters, all others in a single place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The seam of learners: pure functions that act, estimate values, and improve from a rollout.
+"""The protocol of learners: pure functions that act, estimate values, and improve from a rollout.
 
 A learner is a frozen, final dataclass whose fields are its hyper-parameters. What changes is in its
 state, a NamedTuple of JAX arrays; training vectorises all functions over seeds.
@@ -95,3 +95,4 @@ class KeepsReplay(Protocol[S]):
 
 
 AnyLearner = Learner[Any]  # where the type of its state does not matter
+LEARNER_ABILITIES = (ActsInNumPy, ClonesBehaviour, KeepsReplay)

@@ -1,10 +1,10 @@
 """The ant: Appendices B and C.2 of the SPDL paper, with the deviations that MuJoCo's ant needs.
 
 D1  PPO takes 512 minibatches instead of 4: with few optimiser steps MuJoCo's ant hardly learns to
-    walk, and the critic lags behind the returns, sees half of the difference between contexts, and
-    SPDL, which goes by the critic, rushes to the target,
+    walk, and the critic lags behind the returns: its values show half of the difference between
+    contexts; SPDL, whose objective is built on these values, then moves to the target too early,
 D2  SPDL's zeta is 1.0 instead of 0.4, for the same reason,
-D3  SPDL starts after 100 iterations instead of 40, when the critic is worth going by.
+D3  SPDL starts after 100 iterations instead of 40, when the critic's values are accurate.
 """
 
 from __future__ import annotations

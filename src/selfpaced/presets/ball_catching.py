@@ -1,7 +1,8 @@
 """Ball catching: Appendices B and C.3 of the SPDL paper.
 
-Starred teachers are Table 1's: they know where to start. Without the asterisk SPDL starts at the
-target, GoalGAN is not pretrained, and every policy first clones standing still.
+Starred teachers are those of Table 1 that use the initial distribution: SPDL starts from it,
+GoalGAN is pretrained on it. Without the asterisk SPDL starts at the target and GoalGAN is not
+pretrained. Every policy first clones standing still, except with Default and an asterisk.
 """
 
 from __future__ import annotations

@@ -7,15 +7,16 @@ import dataclasses
 from selfpaced.errors import require
 from selfpaced.experiment import (
     DEFAULT_LEARNER,
-    SPRL_NAMES,
     Budget,
     Experiment,
     default_part,
     make_method,
+    own_learner,
     require_known,
 )
 from selfpaced.presets.preset import Grid, Preset
 from selfpaced.registry import find_problem, load_object
+from selfpaced.teachers.spdl import SPDL
 
 NAME = "neurips2020"
 NUM_SEEDS = 20  # of every experiment in the paper
@@ -36,7 +37,11 @@ GRIDS: dict[str, Grid] = {  # Appendix B
 }
 """What the paper tuned for each teacher; a problem may have its own."""
 
-_NO_PRESET = Preset(learners={}, teachers={}, budgets={None: Budget()})
+_NO_PRESET = Preset(
+    learners={},
+    teachers={"spdl": {None: SPDL(pacing="mastery")}},  # zeta would have to be tuned
+    budgets={None: Budget()},
+)
 
 
 def neurips2020(
@@ -64,23 +69,21 @@ def neurips2020(
     """
     preset = find_preset(problem)
     name, variant = _split_variant(problem, preset, teacher)
-    learner = learner or (
-        SPRL_NAMES["learner"] if name == SPRL_NAMES["teacher"] else DEFAULT_LEARNER
-    )
+    learner = learner or own_learner(name) or DEFAULT_LEARNER
     for role, part in (("teacher", name), ("learner", learner)):
         require_known(role, part)
-    parts = {
+    published: dict[str, object | None] = {
         "teacher": preset.teacher(name + variant, learner),
         "learner": preset.learners.get(learner),
     }
-    if (name, learner) == tuple(SPRL_NAMES.values()) and preset.sprl is not None:
-        parts = dict(preset.sprl.parts)  # type: ignore[arg-type]
+    if own_learner(name) == learner and preset.sprl is not None:
+        published |= preset.sprl.parts
     return Experiment(
         problem=problem,
         method=make_method(
             {
-                "teacher": parts["teacher"] or default_part("teacher", name),
-                "learner": parts["learner"] or default_part("learner", learner),
+                "teacher": published["teacher"] or default_part("teacher", name),
+                "learner": published["learner"] or default_part("learner", learner),
             }
         ),
         seeds=seeds,
@@ -110,7 +113,8 @@ def _split_variant(problem: str, preset: Preset, teacher: str) -> tuple[str, str
     plain = teacher.removesuffix("*").removesuffix("-star")
     if plain == teacher:
         return teacher, ""
-    known = ", ".join(f"{name}*" for name in preset.starred) or "none"
+    known = ", ".join(f"{name}*" for name in preset.starred)
+    require(bool(known), f"{problem} has no starred teachers, got {teacher}; omit the asterisk")
     require(
         plain in preset.starred,
         f"starred teacher of {problem} must be one of {known}, got {teacher}",

@@ -1,6 +1,6 @@
 """The point mass: Table 5, Appendices B and C.1 of the SPDL paper.
 
-Where the paper's text is silent, settings are those of its published experiments.
+Where the paper's text has no value, settings are those of its published experiments.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ _LEARNERS: dict[str, AnyLearner] = {
     "sac": SAC(hidden=(21,), buffer_size=10_000, learning_starts=500, batch_size=64),
 }
 _BUDGETS = {None: Budget(), "sac": Budget(iterations=400)}
-_GRIDS = {"spdl": {"zeta": (1.0, 1.2, 1.4, 1.6, 1.8)}}
 _STD_3D = (0.2, 0.1875, 0.1)
 _STD_2D = (0.2, 0.1875)
 
@@ -108,7 +107,6 @@ NEURIPS2020_3D = Preset(
             "default": (2.26, 0.0),
         },
     },
-    grids=_GRIDS,
 )
 NEURIPS2020_2D = Preset(
     learners=_LEARNERS,
@@ -148,5 +146,4 @@ NEURIPS2020_2D = Preset(
             "default": (2.23, 0.0),
         },
     },
-    grids=_GRIDS,
 )

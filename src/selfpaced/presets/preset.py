@@ -1,4 +1,4 @@
-"""A preset: everything that a paper says about one problem, as one table."""
+"""A preset: all settings and results of a paper for one problem, as one table."""
 
 from __future__ import annotations
 

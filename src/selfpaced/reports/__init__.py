@@ -1,1 +1,1 @@
-"""Figures, tables and video of runs; the only room that imports matplotlib."""
+"""Figures, tables and video of runs; matplotlib is imported only here."""

@@ -8,13 +8,14 @@ from selfpaced.experiment import Experiment
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import count_seeds
 
-_DISPLAY_NAMES = {"ALPGMM": "ALP-GMM", "EpisodicUpdate": "SPRL"}  # by class
+DISPLAY_NAMES = {"ALPGMM": "ALP-GMM", "EpisodicUpdate": "SPRL"}
+"""Names of teachers in figures and on pages, by class; others are shown under their class name."""
 
 
 def name_teacher(experiment: Experiment) -> str:
     """Return the teacher's name with the mark of a variant."""
     name = type(experiment.method.parts["teacher"]).__name__
-    return _DISPLAY_NAMES.get(name, name) + experiment.variant
+    return DISPLAY_NAMES.get(name, name) + experiment.variant
 
 
 def name_learner(experiment: Experiment) -> str:

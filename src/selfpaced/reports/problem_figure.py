@@ -1,4 +1,4 @@
-"""The seam of a problem's own figures, and the episodes of final policies that they show."""
+"""The protocol of a problem's own figures, and the episodes of final policies that they show."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from selfpaced.records import Array
 from selfpaced.reports.video import FrameFile, require_folder, require_format, write_video
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.policies import final_learners
+from selfpaced.training.jax_episodes import drawing_of
 from selfpaced.training.loop import AnyLoop
 from selfpaced.training.simulator import Frame
 from selfpaced.training.streams import Purpose
@@ -163,13 +164,12 @@ def open_recorder(run: RunFolder, settings: VideoSettings) -> Iterator[Recorder]
 
 
 def choose_size(problem: Problem, width: int | None, height: int | None) -> tuple[int, int]:
-    """Return width and height; a missing one keeps the aspect ratio of the problem's pictures."""
-    environment = problem.environment
-    if not isinstance(environment, HasPicture):
-        raise SelfpacedError(
-            f"rendering is not implemented for {problem.name!r}; give its environment picture_size"
-        )
-    own_width, own_height = environment.picture_size
+    """Return width and height; a missing one keeps the aspect ratio of the problem's pictures.
+
+    Raises:
+        SelfpacedError: the problem cannot be drawn, or not at this size.
+    """
+    own_width, own_height = _pictured(problem).picture_size
     if width is None:
         width = own_width if height is None else round(height * own_width / own_height)
     height = round(width * own_height / own_width) if height is None else height
@@ -210,6 +210,19 @@ def with_caption(picture: Array, caption: str, size: tuple[int, int]) -> Array:
     pencil.rectangle(box, fill="white")
     pencil.text((2 * _MARGIN, 2 * _MARGIN), caption, "#222222", font)
     return np.asarray(image)
+
+
+def _pictured(problem: Problem) -> HasPicture:
+    """Return the environment; if it cannot be drawn, the error lists everything that is needed."""
+    environment = problem.environment
+    if not problem.is_hosted:
+        return drawing_of(problem)
+    if not isinstance(environment, HasPicture):
+        raise SelfpacedError(
+            f"rendering is not implemented for {problem.name!r}; give its environment "
+            "picture_size, and the vector that it makes render_row(index, width, height)"
+        )
+    return environment
 
 
 def _ending(success: bool) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from selfpaced.errors import require
+from selfpaced.errors import SelfpacedError
 from selfpaced.experiment import Experiment
 from selfpaced.learners.base import KeepsReplay
 from selfpaced.records import Array
@@ -25,6 +25,10 @@ from selfpaced.runs.storage import (
 from selfpaced.training.loop import AnyLoop, AnyState, TrainingState
 
 FORMAT = 2  # of checkpoints; the first had no number
+
+
+class OutdatedCheckpointError(SelfpacedError):
+    """Raised for a checkpoint that another version of this library has written."""
 
 
 @dataclass
@@ -131,8 +135,8 @@ def _table(arrays: dict[str, Array], table: str) -> Columns:
 
 def _require_format(path: Path, notes: Notes) -> None:
     found = notes.get("format", 1)
-    require(
-        found == FORMAT,
-        f"format of {path} must be {FORMAT}, got {found}; finish the run with the version of "
-        "selfpaced that started it, or run it again",
-    )
+    if found != FORMAT:
+        raise OutdatedCheckpointError(
+            f"format of {path} must be {FORMAT}, got {found}; finish the run with the version of "
+            "selfpaced that started it, or run it again"
+        )

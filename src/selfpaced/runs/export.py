@@ -11,7 +11,12 @@ import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
-from selfpaced.runs.checkpoint import Saved, concatenate_seeds, read_saved
+from selfpaced.runs.checkpoint import (
+    OutdatedCheckpointError,
+    Saved,
+    concatenate_seeds,
+    read_saved,
+)
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.history import Columns, History, join_seeds
 from selfpaced.runs.locks import export_lock, training_lock
@@ -60,6 +65,9 @@ def catch_up(folder: RunFolder) -> None:
                     raise
                 # another user's run, or a read-only disk: show what is there
                 require(has_older, f"{folder.path} has no tables yet, and cannot be written to")
+            except OutdatedCheckpointError:
+                if not has_older:  # otherwise show what its own version has exported
+                    raise
 
 
 def _write_files(folder: RunFolder, wall_seconds: float, may_finish: bool) -> None:

@@ -33,8 +33,9 @@ class RunFolder:
 
     Example:
         >>> from selfpaced import RunFolder
-        >>> RunFolder("runs/point-mass-3d-spdl-ppo").figures.name
-        'figures'
+        >>> folder = RunFolder("runs/point-mass-3d-spdl-ppo")
+        >>> folder.experiment().problem, folder.is_finished
+        ('point-mass-3d', True)
     """
 
     path: Path

@@ -36,9 +36,13 @@ def load_policy(
         SelfpacedError: the folder is not a run folder, or has no such seed.
 
     Example:
+        >>> import gymnasium
         >>> from selfpaced import load_policy
-        >>> act = load_policy("runs/point-mass-3d-spdl-ppo", seed=1)  # doctest: +SKIP
-        >>> action = act(observation)  # doctest: +SKIP
+        >>> environment = gymnasium.make("selfpaced/PointMass3D-v0")
+        >>> observation, info = environment.reset(seed=0, options={"context": (2.0, 1.0, 0.0)})
+        >>> act = load_policy("runs/point-mass-3d-spdl-ppo", seed=1)
+        >>> environment.action_space.contains(act(observation))
+        True
     """
     run = RunFolder(Path(folder))
     experiment = run.experiment()

@@ -43,7 +43,7 @@ class Listener:
         """Handle a message of the worker of a block."""
 
     def stopping(self) -> None:
-        """Handle the request to all workers to stop after their current iteration."""
+        """Handle an interruption: all workers stop after their current iteration."""
 
     def ended(self) -> None:
         """Handle the end of all workers."""
@@ -61,6 +61,7 @@ def worker_settings(is_hosted: bool) -> dict[str, str]:
 def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Iterator[list[Worker]]:
     """Start the workers; at the end, ask them to save and exit, and wait for them."""
     processes: list[Worker] = []
+    was_interrupted = False
     is_hosted, num = folder.experiment().resolved.is_hosted, len(folder.blocks())
     cores = usable_cores()
     with ExitStack() as stack:
@@ -75,8 +76,11 @@ def started_workers(folder: RunFolder, lock: IO[str], listener: Listener) -> Ite
                     _start(folder, block, share, worker_settings(is_hosted), log, lock)
                 )
             yield processes
+        except KeyboardInterrupt:
+            was_interrupted = True
+            raise
         finally:
-            _stop(processes, listener)
+            _stop(processes, listener.stopping if was_interrupted else None)
 
 
 def _start(
@@ -111,7 +115,7 @@ def _start(
     )
 
 
-def _stop(processes: list[Worker], listener: Listener) -> None:
+def _stop(processes: list[Worker], before_waiting: Callable[[], None] | None) -> None:
     """Let them save their checkpoints; a second Ctrl-C keeps the previous ones instead."""
     try:
         are_working = any(process.poll() is None for process in processes)
@@ -119,8 +123,8 @@ def _stop(processes: list[Worker], listener: Listener) -> None:
             process.send_signal(signal.SIGTERM)
             if process.stdout:
                 process.stdout.close()  # a full pipe must not block it
-        if are_working:
-            notify(listener.stopping)
+        if are_working and before_waiting is not None:
+            notify(before_waiting)
         for process in processes:
             process.wait()
     finally:

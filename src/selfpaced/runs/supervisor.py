@@ -45,10 +45,15 @@ def run(
         InterruptedRunError: Ctrl-C or SIGTERM; `resume` continues.
 
     Example:
-        >>> from dataclasses import replace
-        >>> from selfpaced import neurips2020, run
-        >>> experiment = replace(neurips2020("point-mass-2d"), seeds=(1,), iterations=1)
-        >>> run(experiment, "runs/doctest").summary()["iterations"]  # doctest: +SKIP
+        >>> from selfpaced import PPO, SPDL, CurriculumLearning, Experiment, run
+        >>> experiment = Experiment(
+        ...     "point-mass-2d",
+        ...     CurriculumLearning(SPDL(), PPO()),
+        ...     seeds=(1,),
+        ...     iterations=1,
+        ...     evaluation_episodes=2,
+        ... )
+        >>> run(experiment, "runs/mine").summary()["iterations"]
         1
     """
     num = len(usable_cores()) if workers is None else workers
@@ -74,6 +79,11 @@ def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
     Raises:
         SelfpacedError: the folder has nothing to resume, or training failed.
         InterruptedRunError: Ctrl-C or SIGTERM.
+
+    Example:
+        >>> from selfpaced import resume
+        >>> resume("runs/killed").is_finished
+        True
     """
     folder = RunFolder(Path(path))
     experiment = folder.experiment()

@@ -31,6 +31,13 @@ class SPRL:
     update: EpisodicUpdate = field(default_factory=EpisodicUpdate)
     policy: EpisodicPolicy = field(default_factory=EpisodicPolicy)
 
+    def __post_init__(self) -> None:
+        for part, kind in ((self.update, EpisodicUpdate), (self.policy, EpisodicPolicy)):
+            require(
+                isinstance(part, kind),
+                f"SPRL must have an EpisodicUpdate and an EpisodicPolicy, got {part!r}",
+            )
+
     @property
     def parts(self) -> dict[str, object]:
         """The settings by role, as on the command line and in files."""
@@ -46,11 +53,26 @@ class SPRL:
         """Name of its policy, in place of a learner's."""
         return "episodic"
 
-    def require_fits(self, problem: Problem) -> None:
-        """Raise `SelfpacedError` if this cannot be trained on the problem."""
+    def require_fits(
+        self,
+        problem: Problem,
+        steps_per_iteration: int,
+        num_environments: int,
+        initial_policy: str,
+    ) -> None:
+        """Raise `SelfpacedError` if this cannot be trained on the problem in this way."""
         require(
             not problem.is_hosted,
             f"SPRL requires a problem that runs in JAX; {problem.name} does not",
+        )
+        require(
+            num_environments == 1,
+            f"num_environments must be 1 with SPRL, got {num_environments}; the "
+            f"{self.update.num_rollouts} episodes of an update run side by side anyway",
+        )
+        require(
+            initial_policy == "random",
+            f'initial_policy must be "random" with SPRL, got {initial_policy!r}',
         )
 
     def training(
@@ -63,13 +85,5 @@ class SPRL:
         wrap_teachers: Callable[..., object] | None = None,
     ) -> EpisodicTraining:
         """Return the loop that trains some seeds; no teacher is there to be wrapped."""
-        require(
-            num_environments == 1,
-            f"num_environments must be 1 with SPRL, got {num_environments}; the "
-            f"{self.update.num_rollouts} episodes of an update run side by side anyway",
-        )
-        require(
-            initial_policy == "random",
-            f'initial_policy must be "random" with SPRL, got {initial_policy!r}',
-        )
+        self.require_fits(problem, steps_per_iteration, num_environments, initial_policy)
         return EpisodicTraining(problem, self.update, self.policy, seeds, steps_per_iteration)

@@ -48,7 +48,19 @@ class FixedNetwork:
 @final
 @dataclass(frozen=True)
 class EpisodicPolicy:
-    """Explores in the space of network weights instead of actions."""
+    """Draw network weights once per episode, to explore in their space instead of in actions.
+
+    This is one half of the method `SPRL`; the other is an `EpisodicUpdate`.
+
+    Raises:
+        SelfpacedError: `hidden` has no layers, or layers without units.
+
+    Example:
+        >>> from selfpaced import PROBLEMS, EpisodicPolicy
+        >>> spec = PROBLEMS["point-mass-3d"].spec
+        >>> EpisodicPolicy(hidden=(21,)).num_parameters(spec, context_size=3)
+        149
+    """
 
     hidden: tuple[int, ...] = (21,)
     """units of each tanh layer"""

@@ -54,12 +54,26 @@ class SPRLState(NamedTuple):
 @final
 @dataclass(frozen=True)
 class EpisodicUpdate:
-    """Reweights remembered episodes within a KL bound, fits policy and contexts within another."""
+    """Reweight remembered episodes within a KL bound; fit policy and contexts within another.
+
+    This is one half of the method `SPRL`; the other is an `EpisodicPolicy`.
+
+    Raises:
+        SelfpacedError: a setting is out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> from selfpaced import PROBLEMS, EpisodicUpdate
+        >>> contexts, update = PROBLEMS["point-mass-2d"].contexts, EpisodicUpdate(zeta=1.5)
+        >>> state = update.init(contexts, num_parameters=149)
+        >>> update.sample(np.random.default_rng(0), contexts, state, update.num_rollouts).shape
+        (25, 2)
+    """
 
     zeta: float = 2.0
-    """strength of the pull to the target, relative to the mean return"""
+    """weight of the target, relative to the mean return"""
     alpha_offset: int = 40
-    """K_alpha: updates before the target pulls"""
+    """K_alpha: updates before the target gets weight"""
     num_rollouts: int = 25
     """episodes per update"""
     num_remembered: int = 10
@@ -166,12 +180,12 @@ class EpisodicUpdate:
         }
 
     def advice(self, state: SPRLState) -> tuple[str, ...]:
-        """Return warnings: the target pulls for the wrong reason, or updates fail."""
+        """Return warnings: the target gets weight for the wrong reason, or updates fail."""
         advice = []
         if self.is_ready(state) and state.returns.mean() < 0:
             advice.append(
-                "the mean return is negative, so the target pulls harder the worse the policy "
-                "gets; add a constant to the reward"
+                "the mean return is negative, so the weight of the target grows as the policy "
+                "gets worse; add a constant to the reward"
             )
         if state.num_failed:
             advice.append(

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
-from selfpaced.experiment import SPRL_NAMES, Experiment
+from selfpaced.experiment import Experiment, own_learner
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder, folder_name
@@ -204,10 +204,11 @@ def _require_new(role: str, name: str, is_new: bool) -> None:
 
 
 def _pairs(teachers: Sequence[str], learners: Sequence[str]) -> list[tuple[str, str]]:
-    """Every teacher with every learner; SPRL, which is both in one, once."""
-    sprl = SPRL_NAMES["teacher"]
-    pairs = [(name, learner) for learner in learners for name in teachers if name != sprl]
-    return pairs + [(sprl, SPRL_NAMES["learner"])] * (sprl in teachers)
+    """Every teacher with every learner; a method that brings its own learner, once."""
+    pairs = [
+        (name, learner) for learner in learners for name in teachers if own_learner(name) is None
+    ]
+    return pairs + [(name, own) for name in teachers if (own := own_learner(name)) is not None]
 
 
 def _require_same_settings(cell: Cell) -> None:

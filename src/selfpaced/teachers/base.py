@@ -1,4 +1,4 @@
-"""The seam of teachers: they sample contexts and learn from the episodes that ended in them.
+"""The protocol of teachers: sample contexts, update from the episodes that ended in them.
 
 A teacher is a frozen, final dataclass whose fields are its hyper-parameters. What changes is in its
 state, a NamedTuple of NumPy arrays. What does not change (the box, the initial and the
@@ -89,3 +89,4 @@ class MayLeaveBox(Protocol):
 
 
 AnyTeacher = Teacher[Any]  # where the type of its state does not matter
+TEACHER_ABILITIES = (UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice, MayLeaveBox)

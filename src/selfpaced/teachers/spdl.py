@@ -7,6 +7,9 @@ D3  the lower bound on the standard deviation acts on the Cholesky diagonal insi
     instead of clipping afterwards,
 D4  alpha is never larger than 1e5,
 D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
+
+With `pacing="mastery"` the same Gaussian is moved by another rule, whose settings do not depend on
+the problem; see `mastery.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Literal, NamedTuple, final, get_args
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
@@ -27,6 +31,13 @@ from selfpaced.teachers.gaussian_step import (
     prepare,
 )
 from selfpaced.teachers.interior_point import Direction
+from selfpaced.teachers.mastery import (
+    RETREAT,
+    STD_SHARE,
+    MasteryMemory,
+    MasteryPacing,
+    is_ready,
+)
 from selfpaced.validation import (
     require_choice,
     require_not_negative,
@@ -49,6 +60,7 @@ class SPDLState(NamedTuple):
     window_context: Array  # [<= window, C]
     window_observation: Array  # [<= window, O]  the first of each episode
     window_value: Array  # [<= window]
+    memory: MasteryMemory  # of pacing by mastery, otherwise empty
 
 
 @final
@@ -56,9 +68,11 @@ class SPDLState(NamedTuple):
 class SPDL:
     """Move a Gaussian over contexts from the initial to the target distribution.
 
-    Every update trades off the learner's values against the KL to the target, within a trust
-    region. `value` of the episodes must be the learner's estimates, and returns must be positive
-    on average: otherwise alpha is zero, and the target is ignored.
+    With `pacing="tradeoff"`, as in the paper, every update trades off the learner's values against
+    the KL to the target, within a trust region. `value` of the episodes must be the learner's
+    estimates, and returns must be positive on average: otherwise alpha is zero, and the target is
+    ignored. With `pacing="mastery"`, the target is approached while enough episodes are mastered;
+    zeta, alpha_offset, kl_threshold, constraint and window have no effect.
 
     Example:
         >>> import numpy as np
@@ -91,6 +105,11 @@ class SPDL:
     """number of latest episodes in an update; None uses the episodes of the iteration"""
     start: Literal["initial", "target"] = "initial"
     """the distribution to start from"""
+    pacing: Literal["tradeoff", "mastery"] = "tradeoff"
+    """"tradeoff" weighs value against the KL to the target (Eq. 5), "mastery" approaches the target
+    while enough episodes are mastered"""
+    mastery_level: float = 0.7
+    """share of mastered episodes from which "mastery" approaches the target"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
@@ -99,11 +118,16 @@ class SPDL:
         require_choice("constraint", self.constraint, get_args(Direction))
         require_positive(self, "window", none_allowed=True)
         require_choice("start", self.start, ("initial", "target"))
+        require_choice("pacing", self.pacing, ("tradeoff", "mastery"))
+        require(
+            RETREAT <= self.mastery_level <= 1.0,
+            f"mastery_level must lie in [{RETREAT}, 1], got {self.mastery_level} (default: 0.7)",
+        )
 
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
         require_std_bound(self.std_lower_bound, contexts.names)
-        start = contexts.initial if self.start == "initial" else contexts.target
+        start = self._start(contexts)
         return SPDLState(
             mean=start.mean,
             cholesky=start.cholesky,
@@ -113,6 +137,7 @@ class SPDL:
             window_context=np.zeros((0, contexts.size)),
             window_observation=np.zeros((0, 0), np.float32),  # their size is not known yet
             window_value=np.zeros(0),
+            memory=MasteryMemory.empty(contexts.size),
         )
 
     def sample(
@@ -140,6 +165,9 @@ class SPDL:
     ) -> list[tuple[SPDLState, Metrics]]:
         """Update the distributions of several seeds at once, in half the time."""
         states = [self._count(state, ended) for state, ended in zip(states, episodes, strict=True)]
+        if self.pacing == "mastery":
+            pairs = zip(states, episodes, strict=True)
+            return [self._pace(contexts, state, ended) for state, ended in pairs]
         if all(state.num_updates == 0 for state in states):
             return [(state, self._metrics(contexts, state)) for state in states]
         updates = [
@@ -168,6 +196,8 @@ class SPDL:
         self, contexts: ContextSpace, state: SPDLState, num_remaining: int
     ) -> tuple[str, ...]:
         """Warn if alpha stays zero, or if the target cannot be reached in time."""
+        if self.pacing == "mastery":
+            return self._mastery_advice(contexts, state, num_remaining)
         has_pull = state.num_updates + 1 >= self.alpha_offset
         advice = []
         if has_pull and state.mean_return < 0:
@@ -178,11 +208,19 @@ class SPDL:
         waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
         waiting += max(self.update_offset - int(state.num_iterations), 0)
         num_pulled = max(num_remaining - waiting, 0)
-        if self.least_updates(contexts, state, num_pulled) > num_pulled:
+        if self.least_updates(contexts, state, num_pulled) <= num_pulled:
+            return tuple(advice)
+        if num_pulled == 0:
             advice.append(
-                f"the {num_remaining} remaining iterations cannot reach the target: alpha is zero "
-                f"in the first {waiting}, and the other {num_pulled} updates are too few with "
-                f"max_kl {self.max_kl:g}; train longer, raise max_kl, or lower the offsets"
+                "training cannot reach the target before it ends: alpha stays zero until then; "
+                "train longer, or lower alpha_offset or update_offset"
+            )
+        else:
+            iterations = "iteration" if num_remaining == 1 else "iterations"
+            advice.append(
+                f"the {num_remaining} remaining {iterations} cannot reach the target: alpha is "
+                f"above zero in at most {num_pulled}, too few with max_kl {self.max_kl:g}; train "
+                "longer, raise max_kl, or lower the offsets"
             )
         return tuple(advice)
 
@@ -199,11 +237,50 @@ class SPDL:
             kl_to_target = current.kl(target)
             if kl_to_target < ARRIVED:
                 return num_updates
+            if self.pacing == "mastery":
+                current = self._mastery_pacing(contexts).approached(contexts, current)
+                continue
             bound = self._std_lower_bound(kl_to_target)
             current = gaussian_step(
                 current, target, no_contexts, no_values, 1.0, self.max_kl, bound, self.constraint
             ).distribution
         return give_up_after + 1
+
+    def _start(self, contexts: ContextSpace) -> Gaussian:
+        return contexts.initial if self.start == "initial" else contexts.target
+
+    def _pace(
+        self, contexts: ContextSpace, state: SPDLState, episodes: Episodes
+    ) -> tuple[SPDLState, Metrics]:
+        """Move the distribution by mastery; `_count` has counted the iteration."""
+        iteration, is_untrained = int(state.num_iterations), state.num_updates == 0
+        memory = state.memory.remember(iteration, episodes, bool(is_untrained))
+        state, metrics = state._replace(memory=memory), Metrics()
+        if not is_untrained and episodes.num and is_ready(memory):
+            new, metrics = self._mastery_pacing(contexts).step(
+                contexts, self.gaussian(contexts, state), memory
+            )
+            state = state._replace(mean=new.mean, cholesky=new.cholesky)
+        return state, self._metrics(contexts, state) | metrics
+
+    def _mastery_advice(
+        self, contexts: ContextSpace, state: SPDLState, num_remaining: int
+    ) -> tuple[str, ...]:
+        waiting = min(max(self.update_offset - int(state.num_iterations), 0), num_remaining)
+        num_updates = num_remaining - waiting
+        if self.least_updates(contexts, state, num_updates) <= num_updates:
+            return ()
+        return (
+            f"the target cannot be reached in {num_updates} remaining "
+            f"update{'s' * (num_updates != 1)} with max_kl {self.max_kl:g}; train longer, or raise "
+            "max_kl",
+        )
+
+    def _mastery_pacing(self, contexts: ContextSpace) -> MasteryPacing:
+        least_std = STD_SHARE * self._start(contexts).std
+        if self.std_lower_bound is not None:
+            least_std = np.array(self.std_lower_bound)
+        return MasteryPacing(self.mastery_level, self.max_kl, least_std)
 
     def _count(self, state: SPDLState, episodes: Episodes) -> SPDLState:
         """Count an iteration, and an update if it is due and there are episodes."""
@@ -211,28 +288,24 @@ class SPDL:
         if not episodes.num:
             return state._replace(num_iterations=num_iterations)
         is_due = num_iterations > self.update_offset
-        return state._replace(
+        return self._remember(state, episodes)._replace(
             num_iterations=num_iterations,
             num_updates=state.num_updates + int(is_due),
             mean_return=episodes.discounted_return.mean(),
-            **self._remember(state, episodes),
         )
 
-    def _remember(self, state: SPDLState, episodes: Episodes) -> dict[str, Array]:
-        """Return the latest episodes of the window, by field of the state."""
+    def _remember(self, state: SPDLState, episodes: Episodes) -> SPDLState:
+        """Return the state with the latest episodes in its window, if it has one."""
         if self.window is None:
-            return {}
-        latest = {
-            "window_context": episodes.context,
-            "window_observation": np.asarray(episodes.first_observation, np.float32),
-            "window_value": episodes.value,
-        }
-        if not len(state.window_value):
-            return {name: column[-self.window :] for name, column in latest.items()}
-        return {
-            name: np.concatenate([getattr(state, name), column])[-self.window :]
-            for name, column in latest.items()
-        }
+            return state
+        observation = np.asarray(episodes.first_observation, np.float32)
+        if len(state.window_value):
+            observation = np.concatenate([state.window_observation, observation])
+        return state._replace(
+            window_context=np.concatenate([state.window_context, episodes.context])[-self.window :],
+            window_observation=observation[-self.window :],
+            window_value=np.concatenate([state.window_value, episodes.value])[-self.window :],
+        )
 
     def _prepare(self, contexts: ContextSpace, state: SPDLState, episodes: Episodes) -> Update:
         current, target = self.gaussian(contexts, state), contexts.target

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from selfpaced.errors import require
-from selfpaced.learners.base import AnyLearner
+from selfpaced.learners.base import LEARNER_ABILITIES, AnyLearner, Learner
 from selfpaced.problems import Problem
-from selfpaced.registry import LEARNERS, TEACHERS
-from selfpaced.teachers.base import AnyTeacher, MayLeaveBox
+from selfpaced.registry import LEARNERS, TEACHERS, members_of
+from selfpaced.teachers.base import TEACHER_ABILITIES, AnyTeacher, MayLeaveBox, Teacher
 from selfpaced.training.host_simulator import HostSimulator
 from selfpaced.training.jax_simulator import JaxSimulator
 from selfpaced.training.loop import AnyTraining, Training
@@ -37,11 +37,26 @@ class CurriculumLearning:
     learner: AnyLearner
 
     def __post_init__(self) -> None:
-        for role, settings in self.parts.items():
+        parts: tuple[tuple[str, object, type], ...] = (
+            ("teacher", self.teacher, Teacher),
+            ("learner", self.learner, Learner),
+        )
+        for role, part, protocol in parts:
             require(
-                dataclasses.is_dataclass(settings) and not isinstance(settings, type),
-                f"{role} must be an instance of its settings, as SPDL() or PPO(), got {settings!r}",
+                dataclasses.is_dataclass(part) and not isinstance(part, type),
+                f"{role} must be an instance of its settings, as SPDL() or PPO(), got {part!r}",
             )
+            lacking = [name for name in members_of(protocol) if not hasattr(part, name)]
+            require(
+                not lacking,
+                f"{role} {type(part).__name__} must have {', '.join(members_of(protocol))}; it "
+                f"lacks {', '.join(lacking)}",
+            )
+        for part, abilities in (
+            (self.teacher, TEACHER_ABILITIES),
+            (self.learner, LEARNER_ABILITIES),
+        ):
+            _require_no_namesakes(part, abilities)
 
     @property
     def parts(self) -> dict[str, object]:
@@ -63,13 +78,43 @@ class CurriculumLearning:
         """What acts outside training."""
         return self.learner
 
-    def require_fits(self, problem: Problem) -> None:
-        """Raise `SelfpacedError` if this cannot be trained on the problem."""
+    def require_fits(
+        self,
+        problem: Problem,
+        steps_per_iteration: int,
+        num_environments: int,
+        initial_policy: InitialPolicy,
+    ) -> None:
+        """Raise `SelfpacedError` if this cannot be trained on the problem in this way."""
+        for name, value in (
+            ("steps_per_iteration", steps_per_iteration),
+            ("num_environments", num_environments),
+        ):
+            require(value > 0, f"{name} must be positive, got {value}")
+        require(
+            steps_per_iteration % num_environments == 0,
+            "steps_per_iteration must be a multiple of num_environments "
+            f"({num_environments}), got {steps_per_iteration}",
+        )
+        num_steps, per_update = (
+            steps_per_iteration // num_environments,
+            self.learner.steps_per_update,
+        )
+        require(
+            per_update is None or num_steps % per_update == 0,
+            f"steps of an iteration in each environment must be a multiple of the {per_update} "
+            f"between updates of the learner, got {num_steps}; change steps_per_iteration",
+        )
+        require_choice("initial_policy", initial_policy, get_args(InitialPolicy))
+        require(
+            problem.is_hosted or initial_policy == "random",
+            f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
+        )
         leaves_box = isinstance(self.teacher, MayLeaveBox) and not self.teacher.stays_in_box
         require(
             not (problem.is_hosted and leaves_box),
             f"contexts of {problem.name} must lie in its box, which {self.teacher_name} may leave "
-            "with these settings; set clip_replay",
+            "with these settings; choose settings with which stays_in_box is true",
         )
 
     def training(
@@ -82,28 +127,8 @@ class CurriculumLearning:
         wrap_teachers: WrapTeachers = lambda teachers: teachers,
     ) -> AnyTraining:
         """Return the loop that trains some seeds; close it after use."""
-        for name, value in (
-            ("steps_per_iteration", steps_per_iteration),
-            ("num_environments", num_environments),
-        ):
-            require(value > 0, f"{name} must be positive, got {value}")
-        num_steps, rest = divmod(steps_per_iteration, num_environments)
-        require(
-            rest == 0,
-            "steps_per_iteration must be a multiple of num_environments "
-            f"({num_environments}), got {steps_per_iteration}",
-        )
-        per_update = self.learner.steps_per_update
-        require(
-            per_update is None or num_steps % per_update == 0,
-            f"steps of an iteration in each environment must be a multiple of the {per_update} "
-            f"between updates of the learner, got {num_steps}; change steps_per_iteration",
-        )
-        require_choice("initial_policy", initial_policy, get_args(InitialPolicy))
-        require(
-            problem.is_hosted or initial_policy == "random",
-            f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
-        )
+        self.require_fits(problem, steps_per_iteration, num_environments, initial_policy)
+        num_steps = steps_per_iteration // num_environments
         sizes = (len(seeds), num_environments, num_steps)
         simulator: AnySimulator = (
             HostSimulator(problem, self.learner, *sizes)
@@ -119,6 +144,17 @@ class CurriculumLearning:
             num_contexts=_num_contexts(problem, num_environments, num_steps),
             holds_still=initial_policy == "hold",
         )
+
+
+def _require_no_namesakes(part: object, abilities: tuple[type, ...]) -> None:
+    """A setting with the name of an ability's method would be taken for it."""
+    names = {name for ability in abilities for name in members_of(ability)}
+    clashes = sorted(names & {field.name for field in dataclasses.fields(part)})  # type: ignore[arg-type]
+    require(
+        not clashes,
+        f"setting {', '.join(clashes)} of {type(part).__name__} must have another name, because "
+        "this one is a method of an optional ability",
+    )
 
 
 def _num_contexts(problem: Problem, num_environments: int, num_steps: int) -> int:

@@ -77,7 +77,7 @@ class HostSimulator(Generic[S]):
     def interact(
         self, streams: Streams, contexts: ContextSource, learner_state: S, actors: HostActors
     ) -> Interaction[S, HostActors]:
-        """Run one iteration of training; the arrays of the given states are used up."""
+        """Run one iteration of training; the given states are donated."""
         collector = HostCollector(
             self.problem,
             self.learner,
@@ -115,15 +115,10 @@ class HostSimulator(Generic[S]):
         state: P,
         *,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
-        per_episode: bool = False,
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
         """Run one episode per context [S, M, C] and noise scale; see `Simulator`."""
-        require(
-            not per_episode,
-            f"one policy per episode requires JAX; {self.problem.name} does not run in JAX",
-        )
         num_seeds, num, _ = contexts.shape
         environment = self.problem.host_environment
         reset_seeds = np.stack([rng.integers(2**31, size=num) for rng in streams.generators])

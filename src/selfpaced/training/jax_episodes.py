@@ -32,7 +32,10 @@ def run_episodes(
     keep_path: bool = False,
     show: Show | None = None,
 ) -> EpisodeBatch:
-    """Run one episode per context [S, M, C] and noise scale; see `Simulator.episodes`."""
+    """Run one episode per context [S, M, C] and noise scale; see `Simulator.episodes`.
+
+    With `per_episode`, every episode has a policy state of its own, with leading axes [S, V, M].
+    """
     keeps = _Keeps(path=keep_path, states=show is not None)
     if show is not None:
         drawing_of(problem)  # or raise before the episode runs

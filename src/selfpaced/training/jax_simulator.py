@@ -48,7 +48,7 @@ class JaxSimulator(Generic[S]):
     def interact(
         self, streams: Streams, contexts: ContextSource, learner_state: S, actors: Actor
     ) -> Interaction[S, Actor]:
-        """Run one iteration of training; the arrays of the given states are used up."""
+        """Run one iteration of training; the given states are donated."""
         learner, actors, *outcome = _learn_block(
             self.problem,
             self.learner,
@@ -83,7 +83,6 @@ class JaxSimulator(Generic[S]):
         state: P,
         *,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
-        per_episode: bool = False,
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
@@ -95,7 +94,6 @@ class JaxSimulator(Generic[S]):
             policy,
             state,
             noise_scales=noise_scales,
-            per_episode=per_episode,
             keep_path=keep_path,
             show=show,
         )

@@ -1,4 +1,4 @@
-"""One iteration of training for a block of seeds: the heart of the library (paper, Algorithm 1)."""
+"""One iteration of training for a block of seeds: Algorithm 1 of the paper."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The seam of simulators: where episodes happen, in JAX or on the host.
+"""The protocol of simulators, which run episodes in JAX or on the host.
 
-Everything that runs episodes goes through one of two methods: `interact` trains on the way,
-`episodes` runs whole episodes from which nothing is learned (evaluation, figures, video, behaviour
-cloning).
+All episodes are run by one of two methods: `interact` updates the learner on the way, `episodes`
+runs whole episodes from which nothing is learned (evaluation, figures, video, behaviour cloning).
 """
 
 from __future__ import annotations
@@ -87,7 +86,10 @@ class Simulator(Protocol[S, A]):
     def interact(
         self, streams: Streams, contexts: ContextSource, learner_state: S, actors: A
     ) -> Interaction[S, A]:
-        """Run one iteration of training; the arrays of the given states are used up."""
+        """Run one iteration of training.
+
+        The arrays of the given states are donated: do not use them afterwards.
+        """
 
     def episodes(
         self,
@@ -97,7 +99,6 @@ class Simulator(Protocol[S, A]):
         state: P,
         *,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
-        per_episode: bool = False,
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
@@ -107,9 +108,8 @@ class Simulator(Protocol[S, A]):
             streams: randomness; all noise scales of a context meet the same disturbances.
             contexts: one context per episode.
             policy: chooses the actions.
-            state: of the policy, with a leading axis of seeds; with `per_episode`, [S, V, M].
+            state: of the policy, with a leading axis of seeds.
             noise_scales: 1 is the stochastic policy, 0 the deterministic one.
-            per_episode: whether every episode has a state of its own.
             keep_path: whether to return the observations.
             show: called at the start of a single episode and after each of its steps.
         """
