@@ -15,6 +15,7 @@ from selfpaced import (
     Random,
     SelfpacedError,
     neurips2020,
+    run,
 )
 from selfpaced.experiment import Budget
 from selfpaced.presets.ball_catching import BALL_CATCHING
@@ -81,6 +82,7 @@ def test_evaluations_come_before_training_every_few_iterations_and_at_the_end():
     ("changes", "message"),
     [
         ({"problem": "point-mass-4d"}, "got 'point-mass-4d'; did you mean 'point-mass"),
+        ({"problem": SPDL()}, "problem must be a name or a Problem, got SPDL"),
         ({"iterations": 0}, "iterations must be positive, got 0"),
         ({"seeds": ()}, "seeds must be a tuple of different whole numbers"),
         ({"seeds": (1, 1)}, "seeds must be a tuple of different whole numbers"),
@@ -170,6 +172,34 @@ def test_sprl_and_a_step_based_learner_do_not_go_together():
         neurips2020("point-mass-3d", "sprl", "ppo")
     with pytest.raises(SelfpacedError, match="got SPDL and EpisodicPolicy"):
         neurips2020("point-mass-3d", "spdl", "episodic")
+
+
+def test_a_registered_problem_is_stored_by_its_name():
+    published = neurips2020("ball-catching")
+    assert replace(published, problem=BALL_CATCHING) == published
+    assert replace(published, problem=BALL_CATCHING).problem == "ball-catching"
+    assert published.problem_name == "ball-catching"
+
+
+def test_a_problem_made_in_a_notebook_trains_in_this_process_only(tmp_path):
+    made = replace(find_problem("point-mass-2d"), name="point-mass-2d", discount=0.9)
+    method = CurriculumLearning(SPDL(), PPO(hidden=(4,), num_minibatches=4))
+    experiment = Experiment(made, method, seeds=(1,), steps_per_iteration=64, iterations=2)
+    experiment = replace(experiment.with_parts(teacher=Random()), iterations=1)
+    assert experiment.resolved is made
+    assert experiment.problem_name == "point-mass-2d"
+    with experiment.training((1,)) as training:
+        training.iterate(training.init(), 0)
+        assert training.problem.discount == 0.9
+    message = (
+        "problem must be named .* got the object 'point-mass-2d'; put it into a module and name it "
+        "module:PROBLEM"
+    )
+    with pytest.raises(SelfpacedError, match=message):
+        experiment.to_dict()
+    with pytest.raises(SelfpacedError, match=message):
+        run(experiment, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_problems_own_environment_is_no_difference():

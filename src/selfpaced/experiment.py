@@ -13,6 +13,7 @@ from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.registry import (
     LEARNERS,
+    PROBLEMS,
     TEACHERS,
     default_settings,
     find_problem,
@@ -65,7 +66,9 @@ class Experiment:
     """Everything that determines the outcome, except how seeds are split into blocks.
 
     Args:
-        problem: a short name from `selfpaced list`, or a user's as `package.module:PROBLEM`.
+        problem: a short name from `selfpaced list`, a user's as `package.module:PROBLEM`, or a
+            `Problem`. A registered one is stored by its name; another one, made in a notebook for
+            example, can be trained in this process with `training` but not with `run`.
         method: `CurriculumLearning(teacher, learner)` or `SPRL()`.
         seeds: different whole numbers; each is an independent repetition.
         iterations: number of updates of teacher and learner.
@@ -87,7 +90,7 @@ class Experiment:
         40960
     """
 
-    problem: str
+    problem: str | Problem
     method: Method
     seeds: tuple[int, ...]
     iterations: int = 1000
@@ -109,7 +112,7 @@ class Experiment:
             f"method must be CurriculumLearning(teacher, learner) or SPRL(), got {self.method!r}",
         )
         self._require_seeds()
-        problem = find_problem(self.problem)
+        problem = self._find_problem()
         require(
             self.environment is None or type(self.environment) is type(problem.environment),
             f"environment must be settings of {type(problem.environment).__name__}, got "
@@ -121,6 +124,18 @@ class Experiment:
             problem = dataclasses.replace(problem, environment=self.environment)  # type: ignore[arg-type]
         object.__setattr__(self, "resolved", problem)
         self.method.require_fits(problem, *self._workload)
+
+    def _find_problem(self) -> Problem:
+        if not isinstance(self.problem, Problem):
+            require(
+                isinstance(self.problem, str),
+                f"problem must be a name or a Problem, got {type(self.problem).__name__}",
+            )
+            return find_problem(self.problem)
+        problem = self.problem
+        if PROBLEMS.get(problem.name) is problem:  # the same experiment as with the name
+            object.__setattr__(self, "problem", problem.name)
+        return problem
 
     def _require_seeds(self) -> None:
         require(
@@ -148,6 +163,11 @@ class Experiment:
         """How long to train and how often to evaluate."""
         names = (field.name for field in dataclasses.fields(Budget))
         return Budget(**{name: getattr(self, name) for name in names})
+
+    @property
+    def problem_name(self) -> str:
+        """Name of the problem: the one under which it is found, or its own."""
+        return self.problem.name if isinstance(self.problem, Problem) else self.problem
 
     @property
     def teacher_name(self) -> str:
@@ -180,7 +200,16 @@ class Experiment:
         return self.steps_per_iteration, self.num_environments, self.initial_policy
 
     def to_dict(self) -> Plain:
-        """Return plain data, as in `experiment.json`."""
+        """Return plain data, as in `experiment.json`.
+
+        Raises:
+            SelfpacedError: the problem or a part cannot be imported by worker processes.
+        """
+        require(
+            isinstance(self.problem, str),
+            f"problem must be named to be saved or run by worker processes, got the object "
+            f"{self.problem_name!r}; put it into a module and name it module:PROBLEM",
+        )
         parts: Plain = {
             role: _part_to_dict(self._part_name(role), settings)
             for role, settings in self.method.parts.items()

@@ -2,15 +2,16 @@
 
 import csv
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from selfpaced import SelfpacedError, neurips2020
+from selfpaced import Random, SelfpacedError, neurips2020
 from selfpaced.commands.compare import Options, main
-from selfpaced.commands.options import Repetitions
+from selfpaced.commands.options import BudgetChanges, Repetitions, parse
 from selfpaced.errors import InterruptedRunError
+from selfpaced.experiment import Budget
 from selfpaced.studies import comparison
 from tests.studies.cells import Trainer
 
@@ -89,13 +90,18 @@ def test_the_defaults_are_all_teachers_with_ppo():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"iterations": -1}, "iterations must be positive"),
-        ({"threshold": float("nan")}, "threshold must be finite, got nan"),
+        ({"iterations": -1}, "iterations must be positive, got -1"),
+        ({"num_environments": 0}, "num_environments must be positive, got 0"),
     ],
 )
-def test_options_check_themselves(settings, message):
+def test_changes_of_the_budget_check_themselves(settings, message):
     with pytest.raises(SelfpacedError, match=message):
-        Options("point-mass-3d", **settings)
+        BudgetChanges(**settings)
+
+
+def test_the_threshold_must_be_finite():
+    with pytest.raises(SelfpacedError, match="threshold must be finite, got nan"):
+        Options("point-mass-3d", threshold=float("nan"))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +125,86 @@ def test_a_preset_is_for_the_cell_that_it_fits(tmp_path):
     assert cells[0].experiment.method.teacher.zeta == 9.0
     with pytest.raises(SelfpacedError, match="which is not among: point-mass-2d \\+ random"):
         Options("point-mass-2d", "random", preset=(path,), out=tmp_path).cells()
+
+
+def cells_of(*words):
+    return parse("compare", Options, ["point-mass-2d", *words]).cells()
+
+
+def test_budget_flags_change_every_cell_and_unset_ones_keep_its_preset():
+    flags = "--iterations 7 --steps-per-iteration 512 --num-environments 4 --evaluate-every 2"
+    words = f"--teachers spdl,random --learners ppo,trpo {flags} --evaluation-episodes 3"
+    for cell in cells_of(*words.split(), "--initial-policy", "random"):
+        published = neurips2020("point-mass-2d", cell.teacher, cell.learner)
+        budget = Budget(7, 512, 4, 2, 3, "random")
+        assert cell.experiment == replace(published, **asdict(budget))
+    [unchanged] = cells_of("--teachers", "spdl", "--evaluate-every", "4")
+    assert unchanged.experiment == replace(neurips2020("point-mass-2d"), evaluate_every=4)
+
+
+def test_a_setting_applies_to_every_cell_that_has_it():
+    flags = "--teacher.zeta 3 --learner.hidden 8 9 --teacher.no-pretrain --teacher.max_kl=0.1"
+    cells = cells_of("--teachers", "spdl,goal-gan,random", "--seeds", "2", *flags.split())
+    spdl, goal_gan, random = (cell.experiment.method for cell in cells)
+    assert (spdl.teacher.zeta, spdl.teacher.max_kl) == (3.0, 0.1)
+    assert not goal_gan.teacher.pretrain
+    assert random.teacher == Random()
+    assert {method.learner.hidden for method in (spdl, goal_gan, random)} == {(8, 9)}
+    assert cells[0].experiment.seeds == (1, 2)
+
+
+def test_settings_that_only_fit_each_other_can_be_given_together():
+    flags = "--learner.batch-size 20000 --learner.buffer-size 30000"  # the paper has 64 and 10000
+    [cell] = cells_of("--teachers", "spdl", "--learners", "sac", *flags.split())
+    assert cell.experiment.method.learner.batch_size == 20000
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--teacher.zta 3", "one of --teacher.zeta, .*got '--teacher.zta'; did you mean '--teach"),
+        ("--teacher.p-random 1", "setting of a cell must be one of .*got '--teacher.p-random'"),
+        ("--environment.normal axis", "got '--environment.normal'"),
+        ("--teacher.zeta many", "--teacher.zeta must be FLOAT, got 'many'; see `selfpaced compare"),
+        ("--teacher.zeta -1", "zeta must be non-negative, got -1.0"),
+    ],
+)
+def test_a_setting_that_no_cell_has_and_a_wrong_value_are_named(flags, message):
+    with pytest.raises(SelfpacedError, match=message):
+        cells_of("--teachers", "spdl,random", *flags.split())
+
+
+def test_settings_of_our_host_environments_apply_too():
+    words = ["ball-catching", "--teachers", "random", "--environment.normal", "axis"]
+    [cell] = parse("compare", Options, words).cells()
+    assert cell.experiment.resolved.environment.normal == "axis"
+
+
+def test_the_report_repeats_budget_and_settings(tmp_path, trainer):
+    main(arguments(tmp_path, "--evaluate-every", "10", "--learner.hidden", "8", "8"))
+    text = (tmp_path / "comparison.md").read_text()
+    assert "--iterations 20 --evaluate-every 10 --learner.hidden 8 8 --out" in text
+
+
+def test_the_help_explains_settings_of_cells(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["point-mass-3d", "--teacher.zeta", "--help"])
+    assert stop.value.code == 0
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "apply to every cell that has them: `--teacher.zeta 1.2`" in shown
+    assert "--evaluation-episodes" in shown
+    assert "--settings" not in shown
+
+
+def test_flags_take_precedence_over_a_preset_file_and_the_file_over_the_paper(tmp_path):
+    tuned = replace(neurips2020("point-mass-2d"), iterations=9, evaluate_every=3)
+    path = tmp_path / "preset.json"
+    path.write_text(json.dumps(tuned.to_dict()))
+    words = ["--teachers", "spdl,random", "--preset", str(path), "--evaluate-every", "2"]
+    spdl, random = (cell.experiment for cell in cells_of(*words))
+    assert (spdl.iterations, spdl.evaluate_every) == (9, 2)
+    published = neurips2020("point-mass-2d", "random")
+    assert (random.iterations, random.evaluate_every) == (published.iterations, 2)
 
 
 def test_nothing_runs_before_all_names_are_known(trainer):

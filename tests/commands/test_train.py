@@ -1,5 +1,8 @@
 """Arguments of `selfpaced train`; training itself is tested elsewhere."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from selfpaced import PPO, SPDL, SPRL, Random, SelfpacedError, neurips2020
@@ -63,6 +66,51 @@ def test_our_host_environments_have_flags_too():
 def test_a_users_teacher_needs_no_settings():
     _, experiment = parse_train(["point-mass-2d", "--teacher", "tests.probes:UserTeacher"])
     assert experiment.teacher_name == "tests.probes:UserTeacher"
+
+
+def preset_file(folder, plain):
+    path = folder / "preset.json"
+    path.write_text(json.dumps(plain))
+    return str(path)
+
+
+def test_everything_in_a_preset_file_is_taken_except_the_seeds(tmp_path):
+    published = neurips2020("ball-catching")
+    tuned = replace(
+        published.with_parts(learner=replace(published.method.learner, hidden=(8,))),
+        seeds=(1001, 1002), iterations=7, steps_per_iteration=1000, num_environments=2,
+        evaluate_every=3, evaluation_episodes=4, initial_policy="hold",
+        environment=replace(published.resolved.environment, normal="axis"),
+    )  # fmt: skip
+    path = preset_file(tmp_path, tuned.to_dict())
+    _, trained = parse_train(["ball-catching", "--preset", path, "--seeds", "2"])
+    assert trained == replace(tuned, seeds=(1, 2))
+    flags = ["--iterations", "5", "--evaluate-every", "1", "--environment.normal", "released"]
+    _, changed = parse_train(["ball-catching", "--preset", path, "--seeds", "2", *flags])
+    expected = replace(tuned, seeds=(1, 2), iterations=5, evaluate_every=1, environment=None)
+    assert changed == expected
+
+
+def test_what_a_preset_file_lacks_of_the_budget_is_the_papers(tmp_path):
+    published = neurips2020("point-mass-2d")
+    plain = published.to_dict() | {"iterations": 7}
+    for name in ("seeds", "num_environments", "evaluate_every", "environment", "variant"):
+        del plain[name]
+    _, trained = parse_train(["point-mass-2d", "--preset", preset_file(tmp_path, plain)])
+    assert trained == replace(published, iterations=7)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"iterations": 0}, "preset.json: iterations must be positive, got 0"),
+        ({"iteration": 7}, "preset.json: this does not describe an experiment: .*'iteration'"),
+    ],
+)
+def test_a_preset_file_with_a_wrong_or_unknown_field_is_refused(tmp_path, change, message):
+    path = preset_file(tmp_path, neurips2020("point-mass-2d").to_dict() | change)
+    with pytest.raises(SelfpacedError, match=message):
+        parse_train(["point-mass-2d", "--preset", path])
 
 
 @pytest.mark.parametrize(

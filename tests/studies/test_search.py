@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from selfpaced import PROBLEMS, SelfpacedError, neurips2020
+from selfpaced import PROBLEMS, SPDL, SelfpacedError, neurips2020
 from selfpaced.commands.search import Options
 from selfpaced.commands.train import parse_train
 from selfpaced.presets.neurips2020 import GRIDS, find_preset, grid_of
@@ -54,7 +54,7 @@ def test_the_best_area_under_the_curve_becomes_a_preset(tmp_path):
     ranked = rank(
         [invent_outcome(cell, zeta % 1.6) for cell, zeta in zip(cells, zetas, strict=True)]
     )
-    preset = write_search(tmp_path, find_grid("point-mass-2d", "spdl"), ranked)
+    preset = write_search(tmp_path, find_grid(cells[0].experiment), ranked)
     with open(tmp_path / "search.csv") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["zeta"]) for row in rows] == [1.4, 1.2, 1.0, 1.8, 1.6]
@@ -77,3 +77,34 @@ def test_a_file_that_is_no_preset_is_named(tmp_path):
         path.write_text(json.dumps(plain))
         with pytest.raises(SelfpacedError, match=message):
             parse_train(["point-mass-2d", "--preset", str(path)])
+
+
+def test_a_grid_may_search_teacher_and_learner(tmp_path):
+    grid = {"zeta": (0.5, 2.0), "learner.hidden": ((8,), (8, 8)), "learner.learning_rate": (1e-3,)}
+    cells = plan_search(neurips2020("point-mass-2d", "spdl", "ppo"), tmp_path, grid)
+    assert [cell.path.name for cell in cells] == [
+        f"zeta={zeta},learner.hidden={hidden},learner.learning_rate=0.001"
+        for zeta in ("0.5", "2")
+        for hidden in ("8", "8x8")
+    ]
+    last = cells[-1].experiment.method
+    assert (last.teacher.zeta, last.learner.hidden, last.learner.learning_rate) == (
+        2.0,
+        (8, 8),
+        1e-3,
+    )
+    write_search(tmp_path, grid, rank([invent_outcome(cells[-1], 1.0)]))
+    [row] = csv.DictReader((tmp_path / "search.csv").read_text().splitlines())
+    assert (row["zeta"], row["learner.hidden"]) == ("2", "8x8")
+
+
+def test_values_that_differ_by_little_have_different_folders(tmp_path):
+    grid = {"zeta": (1.0000001, 1.0000002)}
+    cells = plan_search(neurips2020("point-mass-2d"), tmp_path, grid)
+    assert len({cell.path for cell in cells}) == 2
+
+
+def test_the_papers_grid_of_spdl_is_refused_where_it_has_no_effect(tmp_path):
+    experiment = neurips2020("point-mass-2d").with_parts(teacher=SPDL(pacing="mastery"))
+    with pytest.raises(SelfpacedError, match=r'is for pacing="tradeoff".*give values to try'):
+        plan_search(experiment, tmp_path)

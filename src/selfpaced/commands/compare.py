@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,13 +14,14 @@ from rich.console import Console
 
 from selfpaced.commands.options import (
     PAPER_REPETITIONS,
-    NumIterations,
     ProblemName,
     RepetitionFlags,
+    StudyOptions,
     default_folder,
     parse_with_problem,
     split_names,
 )
+from selfpaced.commands.part_settings import with_changes
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.commands.tables import show_comparison
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
@@ -34,14 +36,14 @@ from selfpaced.reports.comparison_tables import (
     write_tables,
 )
 from selfpaced.studies.comparison import Cell, plan_cells, read_outcomes, run_cells
-from selfpaced.validation import require_positive
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(StudyOptions):
     """Train every teacher with every learner on a problem, and compare the results.
 
-    Every cell has the paper's settings; finished cells are not run again.
+    Every cell has the paper's settings; finished cells are not run again. Settings of parts, as in
+    `selfpaced train PROBLEM --help`, apply to every cell that has them: `--teacher.zeta 1.2`.
     """
 
     problem: ProblemName
@@ -50,16 +52,12 @@ class Options:
     learners: str = DEFAULT_LEARNER
     """names of learners (or module:Class), separated by commas"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
-    iterations: NumIterations = None
-    preset: tuple[Path, ...] = ()
-    """files with other settings than the paper's, written by `selfpaced search`"""
     out: Path | None = None
     """folder of the comparison; None is runs/compare-PROBLEM"""
     threshold: float | None = None
     """also report the number of iterations until the return reaches this value"""
 
     def __post_init__(self) -> None:
-        require_positive(self, "iterations", none_allowed=True)
         require(
             self.threshold is None or isfinite(self.threshold),
             f"threshold must be finite, got {self.threshold}",
@@ -72,23 +70,29 @@ class Options:
 
     def cells(self) -> list[Cell]:
         """Return the experiments to run."""
-        return plan_cells(
+        cells = plan_cells(
             self.problem,
             split_names(self.teachers),
             split_names(self.learners),
             self.repetitions.all_seeds,
             self.folder,
-            self.iterations,
             self.preset,
         )
+        changed = with_changes("compare", [cell.experiment for cell in cells], self)
+        return [
+            dataclasses.replace(cell, experiment=experiment)
+            for cell, experiment in zip(cells, changed, strict=True)
+        ]
 
     def command(self) -> str:
         """Return the command with all defaults written out, which may change later."""
         words = ["selfpaced", "compare", self.problem, "--teachers", self.teachers]
         words += ["--learners", self.learners, "--seeds", str(self.repetitions.seeds)]
         words += ["--first-seed", str(self.repetitions.first_seed)]
-        for flag, value in (("--iterations", self.iterations), ("--threshold", self.threshold)):
-            words += [] if value is None else [flag, str(value)]
+        words += self.budget.words
+        words += [word for setting in self.settings for word in setting]
+        if self.threshold is not None:
+            words += ["--threshold", str(self.threshold)]
         if self.preset:
             words += ["--preset", *map(str, self.preset)]
         return shlex.join([*words, "--out", str(self.folder)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Annotated, TypeVar
 import tyro
 
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import seeds_from
+from selfpaced.experiment import Budget, seeds_from
 from selfpaced.presets.neurips2020 import NUM_SEEDS
 from selfpaced.runs.folder import folder_name
+from selfpaced.training.curriculum_learning import InitialPolicy
 from selfpaced.validation import require_not_negative, require_positive
 
 T = TypeVar("T")
@@ -28,9 +30,9 @@ ProblemName = Annotated[
         help="problem to learn (see `selfpaced list`), or your own as module:PROBLEM",
     ),
 ]
-NumIterations = Annotated[
-    int | None, tyro.conf.arg(help="number of iterations; None takes the paper's")
-]
+Words = tuple[str, ...]
+
+ROLES = ("teacher", "learner", "environment")  # parts whose settings are flags like --teacher.zeta
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,77 @@ RepetitionFlags = Annotated[
 PAPER_REPETITIONS = Repetitions()
 
 
+@dataclass(frozen=True)
+class BudgetChanges:
+    """What differs from the budget of a preset; None keeps the preset's."""
+
+    iterations: int | None = None
+    """number of updates of teacher and learner; None takes the preset's, as for all of these"""
+    steps_per_iteration: int | None = None
+    """environment steps of each seed per iteration"""
+    num_environments: int | None = None
+    """environments per seed"""
+    evaluate_every: int | None = None
+    """iterations between evaluations on the target"""
+    evaluation_episodes: int | None = None
+    """episodes per evaluation and seed"""
+    initial_policy: InitialPolicy | None = None
+    """"random" starts from the learner's initial policy, "hold" from one that has cloned standing
+    still (host environments only)"""
+
+    def __post_init__(self) -> None:
+        numbers = (name for name in self.given if name != "initial_policy")
+        require_positive(self, *numbers)
+
+    @property
+    def given(self) -> dict[str, int | InitialPolicy]:
+        """The fields that differ."""
+        plain = dataclasses.asdict(self)
+        return {name: value for name, value in plain.items() if value is not None}
+
+    def applied_to(self, budget: Budget) -> Budget:
+        """Return the budget with these changes."""
+        return Budget(**dataclasses.asdict(budget) | self.given)
+
+    @property
+    def words(self) -> list[str]:
+        """The flags that give these changes."""
+        pairs = ((f"--{name.replace('_', '-')}", str(value)) for name, value in self.given.items())
+        return [word for pair in pairs for word in pair]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What commands that run several cells change in the presets of the cells."""
+
+    preset: tuple[Path, ...] = ()
+    """files with other settings than the paper's, written by `selfpaced search`"""
+    budget: tyro.conf.OmitArgPrefixes[BudgetChanges] = BudgetChanges()
+    settings: tyro.conf.Suppress[tuple[Words, ...]] = ()
+    """settings of parts, each as a flag like `--teacher.zeta` and its values"""
+
+
 def parse(
     command: str, kind: type[T], arguments: Sequence[str], description: str | None = None
 ) -> T:
     """Return the options in the arguments; `--help` and unknown flags end the program.
 
-    The description of the help is the docstring of the options if it is None.
+    The description of the help is the docstring of the options if it is None. Flags of parts, like
+    `--teacher.zeta`, depend on the cells; `StudyOptions` keeps them as words.
 
     Raises:
         SelfpacedError: a value is wrong.
     """
     words = ["--help"] if _asks_for_help(arguments) else arguments  # with given arguments, too
     prog = f"selfpaced {command}"
+    settings: list[Words] = []
+    if issubclass(kind, StudyOptions):
+        words, settings = _split_settings(words)
     with _one_line_errors(prog, words):
-        return tyro.cli(kind, args=words, prog=prog, description=description)
+        options = tyro.cli(kind, args=words, prog=prog, description=description)
+    if isinstance(options, StudyOptions):
+        return dataclasses.replace(options, settings=tuple(settings))
+    return options
 
 
 def parse_with_problem(command: str, kind: type[T], arguments: Sequence[str]) -> T:
@@ -123,6 +182,25 @@ def split_names(names: str) -> list[str]:
 def default_folder(*names: str) -> Path:
     """Return the folder of a command's results if `--out` is not given."""
     return Path("runs") / folder_name(*names)
+
+
+def _split_settings(arguments: Sequence[str]) -> tuple[list[str], list[Words]]:
+    """Return the other arguments, and each flag of a part with its values."""
+    others: list[str] = []
+    settings: list[Words] = []
+    is_setting = False
+    for word in arguments:
+        if word.startswith("--"):
+            is_setting = word.startswith(tuple(f"--{role}." for role in ROLES))
+            if is_setting:
+                flag, *value = word.split("=", 1)
+                settings.append((flag.replace("_", "-"), *value))
+                continue
+        if is_setting:
+            settings[-1] += (word,)
+        else:
+            others.append(word)
+    return others, settings
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:

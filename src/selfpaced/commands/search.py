@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import tyro
 from rich.console import Console
+from rich.table import Table
 
 from selfpaced.commands.options import (
-    NumIterations,
     ProblemName,
     RepetitionFlags,
     Repetitions,
+    StudyOptions,
     default_folder,
     parse_with_problem,
 )
+from selfpaced.commands.part_settings import parse_grid, with_changes
 from selfpaced.commands.progress import Progress, announcer
-from selfpaced.commands.tables import show_search
 from selfpaced.experiment import DEFAULT_LEARNER, Experiment
 from selfpaced.presets.neurips2020 import neurips2020
+from selfpaced.statistics import plus_minus
 from selfpaced.studies.comparison import read_outcomes, run_cells
-from selfpaced.studies.search import find_grid, plan_search, rank, write_search
-from selfpaced.validation import require_positive
+from selfpaced.studies.preset_files import require_use, with_preset_files
+from selfpaced.studies.search import (
+    Ranked,
+    SearchGrid,
+    find_grid,
+    plan_search,
+    rank,
+    write_search,
+)
 
 _REPETITIONS = Repetitions(seeds=5, first_seed=1001)
+_NUM_SHOWN = 10  # combinations in the terminal
 
 
 @dataclass(frozen=True)
-class Options:
-    """Search a teacher's settings over the paper's grid, and write the best as a preset.
+class Options(StudyOptions):
+    """Search settings over a grid, by default the paper's, and write the best as a preset.
 
     Finished combinations are not run again. The seeds differ from those of reported results.
+    Settings that are not searched can be given as in `selfpaced train PROBLEM --help`, for example
+    `--learner.hidden 64 64`.
     """
 
     problem: ProblemName
@@ -39,13 +53,12 @@ class Options:
     """teacher whose settings to search"""
     learner: str = DEFAULT_LEARNER
     """learner, which improves the policy"""
+    grid: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="S=V,V")] = ()
+    """values to try for a setting of teacher or learner, for example teacher.zeta=0.5,1,2; repeat
+    it for more settings; without it, the paper's grid of the teacher"""
     repetitions: RepetitionFlags = _REPETITIONS
-    iterations: NumIterations = None
     out: Path | None = None
     """folder of the search; None is runs/search-PROBLEM-TEACHER-LEARNER"""
-
-    def __post_init__(self) -> None:
-        require_positive(self, "iterations", none_allowed=True)
 
     @property
     def folder(self) -> Path:
@@ -53,26 +66,41 @@ class Options:
         return self.out or default_folder("search", self.problem, self.teacher, self.learner)
 
     def experiment(self) -> Experiment:
-        """Return the paper's experiment, from which every combination deviates."""
+        """Return the experiment from which every combination deviates."""
         seeds = self.repetitions.all_seeds
-        preset = neurips2020(self.problem, self.teacher, self.learner, seeds)
-        return dataclasses.replace(preset, iterations=self.iterations or preset.iterations)
+        experiment = neurips2020(self.problem, self.teacher, self.learner, seeds)
+        for path in self.preset:
+            require_use(path, [experiment])
+        [changed] = with_changes("search", [with_preset_files(experiment, self.preset)], self)
+        return changed
 
 
 def main(arguments: list[str]) -> None:
     """Run the command."""
     options = parse_with_problem("search", Options, arguments)
-    grid = find_grid(options.problem, options.teacher)
-    cells, console = plan_search(options.experiment(), options.folder), Console(emoji=False)
+    experiment, console = options.experiment(), Console(emoji=False)
+    has_own = len(options.grid) > 0
+    grid = parse_grid("search", experiment, options.grid) if has_own else find_grid(experiment)
+    cells = plan_search(experiment, options.folder, grid)
     workers = options.repetitions.workers
     run_cells(cells, workers, Progress(console), announcer(console, len(cells)))
     ranked = rank(read_outcomes(cells))
     preset = write_search(options.folder, grid, ranked)
-    title = f"{options.problem}: {options.teacher} + {options.learner}"
-    show_search(console, title, grid, ranked)
+    _show(console, f"{options.problem}: {options.teacher} + {options.learner}", grid, ranked)
     console.print(
         f"use the best with: selfpaced train {options.problem} --teacher {options.teacher} "
         f"--learner {options.learner} --preset {preset}",
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _show(console: Console, title: str, grid: SearchGrid, ranked: Sequence[Ranked]) -> None:
+    """Print the best combinations."""
+    table = Table(title=title)
+    for column in (*grid, "area under the curve", "final return"):
+        table.add_column(column, justify="right")
+    for entry in ranked[:_NUM_SHOWN]:
+        final = f"{entry.outcome.final_returns.mean():.2f}"
+        table.add_row(*entry.values(grid), plus_minus(entry.area, entry.error), final)
+    console.print(table)

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from selfpaced.presets.preset import Grid
 from selfpaced.reports.comparison_tables import (
     Row,
     format_interval,
@@ -20,7 +19,6 @@ from selfpaced.reports.comparison_tables import (
 from selfpaced.reports.figures import draw_run
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import plus_minus
-from selfpaced.studies.search import Ranked
 
 _NUM_RANKED = 10  # combinations shown of a search
 _NAMES = ("teacher", "learner")  # columns that are aligned left
@@ -71,18 +69,6 @@ def show_comparison(console: Console, rows: Sequence[Row]) -> None:
     )
     if warning := warn_of_few_seeds(rows):
         console.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
-
-
-def show_search(console: Console, title: str, grid: Grid, ranked: Sequence[Ranked]) -> None:
-    """Print the best combinations of a search."""
-    table = _make_table(title, (*grid, "area under the curve", "final return"))
-    for entry in ranked[:_NUM_RANKED]:
-        table.add_row(
-            *(f"{value:g}" for value in entry.values(grid)),
-            plus_minus(entry.area, entry.error),
-            f"{entry.outcome.final_returns.mean():.2f}",
-        )
-    console.print(table)
 
 
 def _make_table(title: str, columns: Sequence[str]) -> Table:

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -20,9 +19,10 @@ from selfpaced.commands.options import (
     parse,
     parse_known,
 )
+from selfpaced.commands.part_settings import options_with, parts_of, with_options
 from selfpaced.commands.progress import Progress
 from selfpaced.commands.tables import show_run
-from selfpaced.experiment import Budget, Experiment, make_method
+from selfpaced.experiment import Budget, Experiment
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.registry import PROBLEMS
 from selfpaced.runs.supervisor import run
@@ -62,7 +62,7 @@ class Options:
 def main(arguments: list[str]) -> None:
     """Run the command."""
     options, experiment = parse_train(arguments)
-    names = (experiment.problem, experiment.teacher_name, experiment.learner_name)
+    names = (experiment.problem_name, experiment.teacher_name, experiment.learner_name)
     out = options.out or default_folder(*names)
     console = Console(emoji=False)
     workers = options.repetitions.workers
@@ -79,19 +79,11 @@ def parse_train(arguments: Sequence[str]) -> tuple[Options, Experiment]:
     """
     problem = first_argument("train", arguments) or next(iter(PROBLEMS))
     preset = _find_preset(problem, parse_known("train", MethodOptions, arguments))
-    parts = _parts(preset)
-    kind = _options_with(preset.budget, parts)
+    budget = ("budget", tyro.conf.OmitArgPrefixes[Budget], preset.budget)
+    kind = options_with(Options, parts_of(preset), budget)
     options = parse("train", kind, arguments, _describe(preset))
-    chosen = {role: getattr(options, _field(role)) for role in parts}
-    environment = chosen.pop("environment", preset.environment)
-    experiment = dataclasses.replace(
-        preset,
-        method=make_method(preset.method.parts | chosen),
-        seeds=options.repetitions.all_seeds,
-        environment=environment,
-        **dataclasses.asdict(options.budget),
-    )
-    return options, experiment
+    preset = dataclasses.replace(preset, seeds=options.repetitions.all_seeds)
+    return options, with_options(preset, options.budget, options)
 
 
 def _find_preset(problem: str, method: MethodOptions) -> Experiment:
@@ -100,35 +92,6 @@ def _find_preset(problem: str, method: MethodOptions) -> Experiment:
         return preset
     require_use(method.preset, [preset])
     return with_preset_files(preset, [method.preset])
-
-
-def _parts(preset: Experiment) -> dict[str, object]:
-    """Everything that has settings, which become flags like `--teacher.zeta`."""
-    parts = dict(preset.method.parts)
-    if preset.resolved.is_hosted and preset.problem in PROBLEMS:
-        # the settings of a user's environment may have any type
-        parts["environment"] = preset.resolved.environment
-    return {role: part for role, part in parts.items() if _has_settings(part)}
-
-
-def _has_settings(part: object) -> bool:
-    return dataclasses.is_dataclass(part) and len(dataclasses.fields(part)) > 0
-
-
-def _options_with(budget: Budget, parts: dict[str, object]) -> type[Options]:
-    """Options with the settings of all parts."""
-    settings = (
-        (_field(role), Annotated[type(part), tyro.conf.arg(name=role)], part)
-        for role, part in parts.items()
-    )
-    own_budget = ("budget", tyro.conf.OmitArgPrefixes[Budget], budget)
-    return dataclasses.make_dataclass(
-        "TrainOptions", [own_budget, *settings], bases=(Options,), frozen=True
-    )
-
-
-def _field(role: str) -> str:
-    return f"{role}_settings"  # `teacher` is the flag for its name
 
 
 def _describe(preset: Experiment) -> str:

@@ -171,7 +171,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
     mean, standard_error = mean_and_standard_error(returns)
     share, median = _speed(outcome, threshold)
     return Row(
-        cell.experiment.problem,
+        cell.experiment.problem_name,
         cell.teacher,
         cell.learner,
         len(cell.experiment.seeds),

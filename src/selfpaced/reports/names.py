@@ -69,5 +69,5 @@ def by_problem(folders: list[RunFolder]) -> dict[str, list[int]]:
     """Return the indices of the runs of each problem, in the given order."""
     indices: dict[str, list[int]] = {}
     for index, folder in enumerate(folders):
-        indices.setdefault(folder.experiment().problem, []).append(index)
+        indices.setdefault(folder.experiment().problem_name, []).append(index)
     return indices

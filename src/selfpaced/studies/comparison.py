@@ -7,7 +7,6 @@ training starts. No file of a cell is deleted here.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,7 +70,6 @@ def plan_cells(
     learners: Sequence[str],
     seeds: tuple[int, ...],
     out: Path,
-    iterations: int | None = None,
     presets: Sequence[Path] = (),
 ) -> list[Cell]:
     """Return all cells, one learner after the other.
@@ -82,7 +80,6 @@ def plan_cells(
         learners: names of different learners.
         seeds: seeds of every experiment.
         out: folder of the run folders.
-        iterations: number of iterations; None takes the paper's.
         presets: files with other settings than the paper's, each used by at least one cell.
 
     Raises:
@@ -99,8 +96,6 @@ def plan_cells(
     for teacher, learner in _pairs(teachers, learners):
         experiment = neurips2020(problem, teacher, learner, seeds)
         experiment = with_preset_files(experiment, presets)
-        if iterations is not None:
-            experiment = dataclasses.replace(experiment, iterations=iterations)
         path = out / folder_name(experiment.teacher_name, learner)
         # a starred variant has two names
         _require_new("teacher", teacher, path not in [cell.path for cell in cells])

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import Experiment
+from selfpaced.experiment import Budget, Experiment
 from selfpaced.runs.storage import read_json
+
+_FIELDS = (*(field.name for field in dataclasses.fields(Budget)), "environment")
+
+
+class _PresetFile(NamedTuple):
+    experiment: Experiment
+    fields: tuple[str, ...]  # budget and environment, as far as the file has them
 
 
 def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:
     """Return the experiment with the settings of those preset files that are for it.
 
-    A file is for one problem, teacher and learner.
+    A file is for one problem, teacher and learner. Everything in it is taken, except the seeds:
+    the settings of the parts, the budget and the environment. What the file lacks of budget and
+    environment is kept.
     """
     for path in paths:
-        preset = _read_preset(path)
+        preset, fields = _read_preset(path)
         if _kind(preset) == _kind(experiment):
-            experiment = experiment.with_parts(**preset.method.parts)
+            changes = {name: getattr(preset, name) for name in fields}
+            experiment = dataclasses.replace(experiment, method=preset.method, **changes)
     return experiment
 
 
 def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
     """Raise `SelfpacedError` if a preset file is for none of the experiments."""
-    preset = _read_preset(path)
+    preset, _ = _read_preset(path)
     planned = "; ".join(" + ".join(_kind(experiment)) for experiment in experiments)
     require(
         any(_kind(preset) == _kind(experiment) for experiment in experiments),
@@ -32,7 +44,7 @@ def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
     )
 
 
-def _read_preset(path: Path) -> Experiment:
+def _read_preset(path: Path) -> _PresetFile:
     require(path.is_file(), f"preset file {path} does not exist; `selfpaced search` writes one")
     plain = read_json(path)
     require(
@@ -40,10 +52,11 @@ def _read_preset(path: Path) -> Experiment:
         f"{path} must be a preset as `selfpaced search` writes it",
     )
     try:
-        return Experiment.from_dict(plain)
+        experiment = Experiment.from_dict({"seeds": (0,)} | plain)
     except SelfpacedError as error:
         raise SelfpacedError(f"{path}: {error}") from error
+    return _PresetFile(experiment, tuple(name for name in _FIELDS if name in plain))
 
 
 def _kind(experiment: Experiment) -> tuple[str, str, str]:
-    return experiment.problem, experiment.teacher_name, experiment.learner_name
+    return experiment.problem_name, experiment.teacher_name, experiment.learner_name

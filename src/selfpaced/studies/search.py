@@ -1,20 +1,27 @@
-"""A search for a teacher's settings: the paper's grids, ranked by area under the learning curve."""
+"""A search over a grid of settings, ranked by area under the learning curve."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.presets.neurips2020 import GRIDS, grid_of
-from selfpaced.presets.preset import Grid
+from selfpaced.runs.folder import folder_name
 from selfpaced.runs.storage import write_csv, write_json
 from selfpaced.statistics import area_under_curve, mean_and_standard_error
 from selfpaced.studies.comparison import Cell, Outcome
+from selfpaced.teachers.spdl import SPDL
 from selfpaced.validation import require_choice
+
+SearchGrid = Mapping[str, Sequence[object]]
+"""The values to try for each setting: of the teacher, or of the learner as `learner.NAME`."""
+
+_REMEDY = "give values to try, as in --grid teacher.SETTING=VALUE,VALUE"
 
 
 class Ranked(NamedTuple):
@@ -24,39 +31,51 @@ class Ranked(NamedTuple):
     error: float
     outcome: Outcome
 
-    def values(self, grid: Grid) -> list[float]:
+    def values(self, grid: SearchGrid) -> list[str]:
         """Return the values of the searched settings."""
-        teacher = self.outcome.cell.experiment.method.parts["teacher"]
-        return [getattr(teacher, name) for name in grid]
+        parts = self.outcome.cell.experiment.method.parts
+        places = (_split(name) for name in grid)
+        return [show_value(getattr(parts[role], setting)) for role, setting in places]
 
 
-def find_grid(problem: str, teacher: str) -> Grid:
-    """Return the values to try for each setting.
+def find_grid(experiment: Experiment) -> SearchGrid:
+    """Return the paper's values to try for each setting of the teacher.
 
     Raises:
         SelfpacedError: the paper has no grid for the teacher.
     """
-    require_choice("teacher with a grid", teacher, GRIDS)
-    return grid_of(problem, teacher)
+    try:
+        require_choice("teacher with a grid", experiment.teacher_name, GRIDS)
+    except SelfpacedError as error:
+        raise SelfpacedError(f"{error}; {_REMEDY}") from None
+    teacher = experiment.method.parts["teacher"]
+    require(
+        not (isinstance(teacher, SPDL) and teacher.pacing == "mastery"),
+        f'the grid of spdl is for pacing="tradeoff", got "mastery" for '
+        f"{experiment.problem_name}; {_REMEDY}",
+    )
+    return grid_of(experiment.problem_name, experiment.teacher_name)
 
 
-def plan_search(experiment: Experiment, out: Path) -> list[Cell]:
+def plan_search(experiment: Experiment, out: Path, grid: SearchGrid | None = None) -> list[Cell]:
     """Return one cell for each combination of the grid.
 
     Args:
         experiment: all settings that are not searched.
         out: folder of the run folders.
+        grid: the values to try for each setting; None takes the paper's.
 
     Raises:
-        SelfpacedError: the paper has no grid for the teacher.
+        SelfpacedError: the paper has no grid for the teacher, or a value is wrong.
     """
     teacher, learner = experiment.teacher_name, experiment.learner_name
-    grid = find_grid(experiment.problem, teacher)
+    grid = find_grid(experiment) if grid is None else grid
     cells = []
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
-        name = ",".join(f"{key}={value:g}" for key, value in settings.items())
-        cells.append(Cell(teacher, learner, _with_settings(experiment, settings), out / name))
+        name = ",".join(f"{key}={show_value(value)}" for key, value in settings.items())
+        path = out / folder_name(name)
+        cells.append(Cell(teacher, learner, _with_settings(experiment, settings), path))
     return cells
 
 
@@ -72,7 +91,7 @@ def rank(outcomes: Sequence[Outcome]) -> list[Ranked]:
     return sorted(ranked, key=lambda entry: -entry.area)
 
 
-def write_search(out: Path, grid: Grid, ranked: Sequence[Ranked]) -> Path:
+def write_search(out: Path, grid: SearchGrid, ranked: Sequence[Ranked]) -> Path:
     """Write `search.csv` and the best settings as `preset.json`; return the path of the latter."""
     rows = (
         [*entry.values(grid), entry.area, entry.error, entry.outcome.final_returns.mean()]
@@ -85,8 +104,34 @@ def write_search(out: Path, grid: Grid, ranked: Sequence[Ranked]) -> Path:
     return preset
 
 
-def _with_settings(experiment: Experiment, settings: dict[str, float]) -> Experiment:
-    teacher = experiment.method.parts["teacher"]
-    assert dataclasses.is_dataclass(teacher)
-    assert not isinstance(teacher, type)
-    return experiment.with_parts(teacher=dataclasses.replace(teacher, **settings))
+def show_value(value: object) -> str:
+    """Return the value of a setting as short text, for tables and names of folders.
+
+    Example:
+        >>> from selfpaced.studies.search import show_value
+        >>> show_value(2.0), show_value((64, 32)), show_value("bootstrap")
+        ('2', '64x32', 'bootstrap')
+    """
+    if isinstance(value, tuple):
+        return "x".join(map(show_value, value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else str(value)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Role and setting of a name in a grid."""
+    role, _, setting = name.rpartition(".")
+    return role or "teacher", setting
+
+
+def _with_settings(experiment: Experiment, settings: dict[str, object]) -> Experiment:
+    changes: dict[str, dict[str, object]] = {}
+    for name, value in settings.items():
+        role, setting = _split(name)
+        changes.setdefault(role, {})[setting] = value
+    parts: dict[str, Any] = experiment.method.parts
+    return experiment.with_parts(
+        **{role: dataclasses.replace(parts[role], **own) for role, own in changes.items()}
+    )
