@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dtrtrs
 
 from selfpaced.errors import SelfpacedError
-from selfpaced.records import Array
+from selfpaced.records import Array, Episodes
 
 
 @final
@@ -213,6 +213,15 @@ class ContextSpace:
                     "ContextSpace.clip moves it to the nearest bound"
                 )
         return self.clip(array)
+
+    def check_episodes(self, episodes: Episodes, stays_in_box: bool = True) -> Episodes:
+        """Return episodes as NumPy arrays; a teacher calls this first in its update.
+
+        Raises:
+            SelfpacedError: a column has the wrong shape, a number is not finite, a context lies
+                outside the box (unless `stays_in_box` is false), or a length is not positive.
+        """
+        return episodes.checked(self.names, self._rounded_box if stays_in_box else None)
 
     @cached_property
     def _rounded_box(self) -> Array:

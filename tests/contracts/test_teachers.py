@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from selfpaced import Episodes
+from selfpaced import Episodes, SelfpacedError
 from selfpaced.registry import PROBLEMS, TEACHERS
 from selfpaced.runs.storage import name_leaves, read_arrays, restore_leaves, write_arrays
 from selfpaced.teachers.base import (
@@ -137,6 +137,41 @@ def test_iterations_without_a_finished_episode_are_survived(teacher):
     for _ in range(3):
         state, _ = teacher.update(rng(), CONTEXTS, state, empty)
     assert CONTEXTS.contains(teacher.sample(rng(), CONTEXTS, state, 100)).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("context", np.zeros((40, 2)), r"context of the episodes must have shape \[episodes, 3\]"),
+        ("context", np.full((40, 3), 99.0), "context component 'gate_position' must lie in"),
+        (
+            "discounted_return",
+            np.zeros(39),
+            "discounted return of the episodes must have one entry",
+        ),
+        (
+            "value",
+            np.full(40, np.inf),
+            "value of the episodes must be finite, got inf in episode 0",
+        ),
+        ("length", np.zeros(40), "length of the episodes must be positive, got 0.0 in episode 0"),
+    ],
+)
+def test_episodes_with_a_mistake_are_refused(teacher, column, value, message):
+    state = teacher.init(rng(), CONTEXTS)
+    episodes = some_episodes(teacher.sample(rng(), CONTEXTS, state, 40))
+    with pytest.raises(SelfpacedError, match=message):
+        teacher.update(rng(), CONTEXTS, state, episodes._replace(**{column: value}))
+
+
+def test_episodes_may_be_lists(teacher):
+    state = after(teacher, 8)
+    episodes = some_episodes(teacher.sample(rng(), CONTEXTS, state, 40))
+    lists = Episodes(*(column.tolist() for column in episodes))
+    arrays, expected = teacher.update(rng(), CONTEXTS, state, episodes)
+    new, metrics = teacher.update(rng(), CONTEXTS, state, lists)
+    assert_same(new, arrays)
+    assert metrics == expected
 
 
 def test_the_state_survives_storage_exactly(teacher, tmp_path):

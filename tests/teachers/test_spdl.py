@@ -155,14 +155,12 @@ def test_too_few_iterations_cause_a_warning_and_enough_do_not():
 @pytest.mark.parametrize(
     ("num_iterations", "num_updates", "num_remaining", "beginning"),
     [
-        (0, 0, 50, "the 50 remaining iterations cannot reach the target: alpha is above zero in "
-         "at most 46, too few with max_kl 0.05; train longer"),  # 2 + 3 - 1 without a pull
-        (7, 5, 5, "the 5 remaining iterations cannot reach the target: alpha is above zero in at "
-         "most 5, too few"),
-        (7, 5, 1, "the 1 remaining iteration cannot reach the target: alpha is above zero in at "
-         "most 1, too few"),
-        (0, 0, 4, "training cannot reach the target before it ends: alpha stays zero until then"),
-        (0, 0, 1, "training cannot reach the target before it ends: alpha stays zero until then"),
+        (0, 0, 50, "50 remaining iterations cannot reach the target: it has weight in at most 46 "
+         "of them, too few with max_kl 0.05; train longer"),  # 2 + 3 - 1 without a pull
+        (7, 5, 5, "5 remaining iterations cannot reach the target: it has weight in at most 5 of"),
+        (7, 5, 1, "1 remaining iterations cannot reach the target: it has weight in at most 1 of"),
+        (0, 0, 4, "4 remaining iterations cannot reach the target: it has weight in at most 0 of"),
+        (0, 0, 1, "1 remaining iterations cannot reach the target: it has weight in at most 0 of"),
     ],
 )  # fmt: skip
 def test_the_warning_counts_the_iterations_in_which_the_target_pulls(
@@ -217,7 +215,7 @@ def test_a_lower_bound_of_the_wrong_size_names_the_components():
 def test_values_that_are_not_finite_are_refused():
     state = taught(TEACHER, 3)[0][-1]
     nans = episodes_for(state, value=lambda c: np.full(len(c), np.nan))
-    with pytest.raises(SelfpacedError, match="contexts and values must be finite"):
+    with pytest.raises(SelfpacedError, match="value of the episodes must be finite, got nan in"):
         TEACHER.update(RNG, POINT_MASS_3D, state, nans)
 
 

@@ -124,6 +124,7 @@ class ALPGMM:
         episodes: Episodes,
     ) -> tuple[ALPGMMState, Metrics]:
         """Measure the learning progress of every episode; fit a mixture when one is due."""
+        episodes = contexts.check_episodes(episodes)
         state, progress = self._measure(state, episodes)
         rows = np.concatenate([state.recent, np.column_stack([episodes.context, progress])])  # D1
         num_due = len(rows) // self.num_rollouts  # D3

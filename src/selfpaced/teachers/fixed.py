@@ -49,6 +49,7 @@ class Default:
         episodes: Episodes,
     ) -> tuple[FixedState, Metrics]:
         """Change nothing."""
+        contexts.check_episodes(episodes)
         return state, {}
 
     def gaussian(self, contexts: ContextSpace, state: FixedState) -> Gaussian:
@@ -90,4 +91,5 @@ class Random:
         episodes: Episodes,
     ) -> tuple[FixedState, Metrics]:
         """Change nothing."""
+        contexts.check_episodes(episodes)
         return state, {}

@@ -27,6 +27,7 @@ from scipy.spatial.distance import cdist
 from selfpaced.contexts import ContextSpace
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers import diagnosis
 from selfpaced.teachers.gan import GAN, GANState
 from selfpaced.validation import require_layers, require_not_negative, require_positive
 
@@ -45,7 +46,9 @@ class GoalGANState(NamedTuple):
     label: Array  # [< num_rollouts] 1 for intermediate difficulty
     success_context: Array  # [B, C] succeeded twice, at a distance from each other
     most_episodes: Array  # []  largest number that ended in one iteration
+    num_iterations: Array  # []
     num_episodes: Array  # []
+    num_successes: Array  # []
     num_labelled: Array  # []
     num_trainings: Array  # []
     num_skipped: Array  # []  trainings without a context of intermediate difficulty
@@ -135,7 +138,9 @@ class GoalGAN:
             label=np.zeros(0),
             success_context=np.zeros((0, size)),
             most_episodes=zero,
+            num_iterations=zero,
             num_episodes=zero,
+            num_successes=zero,
             num_labelled=zero,
             num_trainings=zero,
             num_skipped=zero,
@@ -168,6 +173,7 @@ class GoalGAN:
         episodes: Episodes,
     ) -> tuple[GoalGANState, Metrics]:
         """Label contexts that had two episodes; train for every `num_rollouts` of them."""
+        episodes = contexts.check_episodes(episodes, self.stays_in_box)
         state, paired, success = _pair_up(state, episodes)
         label = (success >= LOWEST) & (success <= HIGHEST)  # D1
         state = state._replace(
@@ -175,7 +181,9 @@ class GoalGAN:
             label=np.concatenate([state.label, label]),
             success_context=self._remember(contexts, state, paired[success > HIGHEST]),
             most_episodes=np.maximum(state.most_episodes, episodes.num),
+            num_iterations=state.num_iterations + 1,
             num_episodes=state.num_episodes + episodes.num,
+            num_successes=state.num_successes + int(np.count_nonzero(episodes.success)),
             num_labelled=state.num_labelled + len(label),
         )
         while len(state.label) >= self.num_rollouts:
@@ -191,17 +199,35 @@ class GoalGAN:
     def advice(
         self, contexts: ContextSpace, state: GoalGANState, num_remaining: int
     ) -> tuple[str, ...]:
-        """Warn if there has been nothing to train the generator on."""
-        if state.num_episodes >= NUM_EPISODES_TO_ADVISE and not state.num_labelled:
+        """Warn if there has been nothing to train the generator on, or will not be in time."""
+        num_episodes, num_labelled = int(state.num_episodes), int(state.num_labelled)
+        if num_episodes >= NUM_EPISODES_TO_ADVISE and not num_labelled:
             return (
-                f"none of {state.num_episodes} episodes repeats the context of another, so no "
+                f"none of {num_episodes} episodes repeats the context of another, so no "
                 "context can be labelled; use contexts in the order in which they are sampled",
             )
+        never = diagnosis.without_success(
+            num_episodes,
+            int(state.num_successes),
+            "there is no context of intermediate difficulty to imitate",
+            "report success, or start from easier contexts",
+        )
+        if never:
+            return (never,)
         if state.num_skipped and not state.num_trainings:
+            share = 100 * int(state.num_successes) / num_episodes
             return (
-                f"none of {state.num_labelled} contexts succeeded in exactly one of its two "
+                f"none of {num_labelled} contexts succeeded in exactly one of its two "
                 "episodes, so the generator has never been trained and contexts are still drawn as "
-                'at the start; start from easier contexts, or check info["success"]',
+                f"at the start; {share:.0f} % of the episodes succeed: start from harder contexts "
+                "if that is most, from easier ones otherwise",
+            )
+        pace = num_labelled / max(int(state.num_iterations), 1)
+        if num_labelled and num_labelled + pace * num_remaining < self.num_rollouts:
+            return (
+                f"the generator will not be trained before the end: at {pace:.1f} labelled "
+                f"contexts per iteration there will be fewer than num_rollouts "
+                f"{self.num_rollouts}; lower num_rollouts, or train longer",
             )
         return ()
 

@@ -23,6 +23,8 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers import diagnosis
+from selfpaced.teachers.diagnosis import Progress
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
     Update,
@@ -32,6 +34,8 @@ from selfpaced.teachers.gaussian_step import (
 )
 from selfpaced.teachers.interior_point import Direction
 from selfpaced.teachers.mastery import (
+    MAX_AGE,
+    MIN_EPISODES,
     RETREAT,
     STD_SHARE,
     MasteryMemory,
@@ -61,6 +65,7 @@ class SPDLState(NamedTuple):
     window_observation: Array  # [<= window, O]  the first of each episode
     window_value: Array  # [<= window]
     memory: MasteryMemory  # of pacing by mastery, otherwise empty
+    progress: Progress  # for advice only
 
 
 @final
@@ -138,6 +143,7 @@ class SPDL:
             window_observation=np.zeros((0, 0), np.float32),  # their size is not known yet
             window_value=np.zeros(0),
             memory=MasteryMemory.empty(contexts.size),
+            progress=Progress.empty(),
         )
 
     def sample(
@@ -164,20 +170,11 @@ class SPDL:
         episodes: Sequence[Episodes],
     ) -> list[tuple[SPDLState, Metrics]]:
         """Update the distributions of several seeds at once, in half the time."""
-        states = [self._count(state, ended) for state, ended in zip(states, episodes, strict=True)]
-        if self.pacing == "mastery":
-            pairs = zip(states, episodes, strict=True)
-            return [self._pace(contexts, state, ended) for state, ended in pairs]
-        if all(state.num_updates == 0 for state in states):
-            return [(state, self._metrics(contexts, state)) for state in states]
-        updates = [
-            self._prepare(contexts, state, ended)
-            for state, ended in zip(states, episodes, strict=True)
-        ]
-        steps = gaussian_steps(updates)
+        episodes = [contexts.check_episodes(ended) for ended in episodes]
+        updated = self._update_block(contexts, states, episodes)
         return [
-            self._move(contexts, state, update, step)
-            for state, update, step in zip(states, updates, steps, strict=True)
+            (state._replace(progress=state.progress.after(ended, metrics)), metrics)
+            for (state, metrics), ended in zip(updated, episodes, strict=True)
         ]
 
     def remembered(self, state: SPDLState) -> Array:
@@ -195,34 +192,17 @@ class SPDL:
     def advice(
         self, contexts: ContextSpace, state: SPDLState, num_remaining: int
     ) -> tuple[str, ...]:
-        """Warn if alpha stays zero, or if the target cannot be reached in time."""
+        """Warn of what keeps contexts from the target, with the likely cause and a remedy.
+
+        Without another cause, warn if there are too few iterations to reach the target.
+        """
         if self.pacing == "mastery":
-            return self._mastery_advice(contexts, state, num_remaining)
-        has_pull = state.num_updates + 1 >= self.alpha_offset
-        advice = []
-        if has_pull and state.mean_return < 0:
-            advice.append(
-                "the mean return is negative, so alpha stays zero and the contexts do not move "
-                "towards the target; add a constant to the reward"
-            )
-        waiting = max(self.alpha_offset - 1 - int(state.num_updates), 0)
-        waiting += max(self.update_offset - int(state.num_iterations), 0)
-        num_pulled = max(num_remaining - waiting, 0)
-        if self.least_updates(contexts, state, num_pulled) <= num_pulled:
-            return tuple(advice)
-        if num_pulled == 0:
-            advice.append(
-                "training cannot reach the target before it ends: alpha stays zero until then; "
-                "train longer, or lower alpha_offset or update_offset"
-            )
+            causes, others = self._mastery_signs(contexts, state)
         else:
-            iterations = "iteration" if num_remaining == 1 else "iterations"
-            advice.append(
-                f"the {num_remaining} remaining {iterations} cannot reach the target: alpha is "
-                f"above zero in at most {num_pulled}, too few with max_kl {self.max_kl:g}; train "
-                "longer, raise max_kl, or lower the offsets"
-            )
-        return tuple(advice)
+            causes, others = self._tradeoff_signs(contexts, state)
+        if not any(causes):
+            causes = [self._too_short(contexts, state, num_remaining)]
+        return tuple(text for text in (*causes, *others) if text)
 
     def least_updates(
         self, contexts: ContextSpace, state: SPDLState, give_up_after: int = 1000
@@ -249,6 +229,25 @@ class SPDL:
     def _start(self, contexts: ContextSpace) -> Gaussian:
         return contexts.initial if self.start == "initial" else contexts.target
 
+    def _update_block(
+        self, contexts: ContextSpace, states: Sequence[SPDLState], episodes: Sequence[Episodes]
+    ) -> list[tuple[SPDLState, Metrics]]:
+        states = [self._count(state, ended) for state, ended in zip(states, episodes, strict=True)]
+        if self.pacing == "mastery":
+            pairs = zip(states, episodes, strict=True)
+            return [self._pace(contexts, state, ended) for state, ended in pairs]
+        if all(state.num_updates == 0 for state in states):
+            return [(state, self._metrics(contexts, state)) for state in states]
+        updates = [
+            self._prepare(contexts, state, ended)
+            for state, ended in zip(states, episodes, strict=True)
+        ]
+        steps = gaussian_steps(updates)
+        return [
+            self._move(contexts, state, update, step)
+            for state, update, step in zip(states, updates, steps, strict=True)
+        ]
+
     def _pace(
         self, contexts: ContextSpace, state: SPDLState, episodes: Episodes
     ) -> tuple[SPDLState, Metrics]:
@@ -263,18 +262,86 @@ class SPDL:
             state = state._replace(mean=new.mean, cholesky=new.cholesky)
         return state, self._metrics(contexts, state) | metrics
 
-    def _mastery_advice(
-        self, contexts: ContextSpace, state: SPDLState, num_remaining: int
-    ) -> tuple[str, ...]:
-        waiting = min(max(self.update_offset - int(state.num_iterations), 0), num_remaining)
-        num_updates = num_remaining - waiting
-        if self.least_updates(contexts, state, num_updates) <= num_updates:
-            return ()
-        return (
-            f"the target cannot be reached in {num_updates} remaining "
-            f"update{'s' * (num_updates != 1)} with max_kl {self.max_kl:g}; train longer, or raise "
-            "max_kl",
+    def _mastery_signs(
+        self, contexts: ContextSpace, state: SPDLState
+    ) -> tuple[list[str], list[str]]:
+        """Return causes why contexts do not arrive, and other warnings."""
+        progress, num_iterations = state.progress, int(state.num_iterations)
+        causes = [
+            diagnosis.few_for_mastery(progress, num_iterations, MIN_EPISODES, MAX_AGE),
+            diagnosis.waiting(progress, self.mastery_level),
+        ]
+        never = diagnosis.without_success(
+            int(progress.num_episodes),
+            int(progress.num_successes),
+            "mastery is judged by returns alone",
+            "report success if the task defines it, or check that returns grow with it",
         )
+        remedy = "raise mastery_level, or train the learner more per iteration"
+        by_return = diagnosis.mastered_by_return(progress, self.mastery_level)
+        return causes, [never, by_return, diagnosis.fading(progress, remedy)]
+
+    def _tradeoff_signs(
+        self, contexts: ContextSpace, state: SPDLState
+    ) -> tuple[list[str], list[str]]:
+        """Return causes why contexts do not arrive, and other warnings."""
+        current, start = self.gaussian(contexts, state), self._start(contexts)
+        has_pull, is_bounded, target = (
+            state.num_updates + 1 >= self.alpha_offset,
+            False,
+            contexts.target,
+        )
+        causes, others, progress = [], [], state.progress
+        if has_pull and state.mean_return < 0:
+            causes.append(
+                "the mean return is negative, so alpha stays zero and the contexts do not move "
+                'towards the target; add a constant to the reward, or set pacing="mastery"'
+            )
+        if self.std_lower_bound is not None and self.start == "initial":
+            bound, start_kl = np.array(self.std_lower_bound), start.kl(target)
+            is_bounded = start_kl > self.kl_threshold
+            causes.append(diagnosis.bound_without_end(bound, target, self.kl_threshold))
+            others.append(diagnosis.bound_without_effect(start_kl, self.kl_threshold))
+        if state.num_updates:
+            causes.append(diagnosis.collapsed(contexts.names, start, current, target))
+        if state.num_updates >= self.alpha_offset + diagnosis.RECENT and not any(causes):
+            causes.append(diagnosis.without_progress(progress))
+        is_judged = state.num_iterations >= diagnosis.MIN_ITERATIONS
+        if is_judged and not is_bounded and current.kl(target) > diagnosis.FAR:
+            num_per_update = float(self.window or progress.episodes_per_iteration)
+            others.append(diagnosis.few_episodes(num_per_update, contexts.size))
+        others.append(
+            diagnosis.fading(
+                progress,
+                "lower zeta, raise update_offset, train the learner more per iteration, or set "
+                'pacing="mastery"',
+            )
+        )
+        return causes, others
+
+    def _too_short(self, contexts: ContextSpace, state: SPDLState, num_remaining: int) -> str:
+        """Return a warning if all iterations, past and remaining, are too few for the target."""
+        num_pulled = self._num_pulled(state, num_remaining)
+        if self.least_updates(contexts, state, num_pulled) <= num_pulled:
+            return ""
+        first = self.init(np.random.default_rng(0), contexts)
+        num_in_all = self._num_pulled(first, int(state.num_iterations) + num_remaining)
+        if self.least_updates(contexts, first, num_in_all) <= num_in_all:
+            return ""  # contexts have been slow for another cause
+        remedy = "train longer, or raise max_kl"
+        if self.pacing == "tradeoff":
+            remedy = "train longer, raise max_kl, or lower alpha_offset or update_offset"
+        return (
+            f"{num_remaining} remaining iterations cannot reach the target: it has weight in at "
+            f"most {num_pulled} of them, too few with max_kl {self.max_kl:g}; {remedy}"
+        )
+
+    def _num_pulled(self, state: SPDLState, num_remaining: int) -> int:
+        """Return in how many of the remaining iterations the target can have weight."""
+        waiting = max(self.update_offset - int(state.num_iterations), 0)
+        if self.pacing == "tradeoff":
+            waiting += max(self.alpha_offset - 1 - int(state.num_updates), 0)
+        return max(num_remaining - waiting, 0)
 
     def _mastery_pacing(self, contexts: ContextSpace) -> MasteryPacing:
         least_std = STD_SHARE * self._start(contexts).std
