@@ -23,7 +23,6 @@ import numpy as np
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers import diagnosis
 from selfpaced.teachers.diagnosis import Progress
 from selfpaced.teachers.gaussian_step import (
     GaussianStep,
@@ -34,14 +33,13 @@ from selfpaced.teachers.gaussian_step import (
 )
 from selfpaced.teachers.interior_point import Direction
 from selfpaced.teachers.mastery import (
-    MAX_AGE,
-    MIN_EPISODES,
     RETREAT,
     STD_SHARE,
     MasteryMemory,
     MasteryPacing,
     is_ready,
 )
+from selfpaced.teachers.spdl_advice import advise
 from selfpaced.validation import (
     require_choice,
     require_not_negative,
@@ -132,7 +130,7 @@ class SPDL:
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
         require_std_bound(self.std_lower_bound, contexts.names)
-        start = self._start(contexts)
+        start = self.starting_point(contexts)
         return SPDLState(
             mean=start.mean,
             cholesky=start.cholesky,
@@ -196,13 +194,7 @@ class SPDL:
 
         Without another cause, warn if there are too few iterations to reach the target.
         """
-        if self.pacing == "mastery":
-            causes, others = self._mastery_signs(contexts, state)
-        else:
-            causes, others = self._tradeoff_signs(contexts, state)
-        if not any(causes):
-            causes = [self._too_short(contexts, state, num_remaining)]
-        return tuple(text for text in (*causes, *others) if text)
+        return advise(self, contexts, state, num_remaining)
 
     def least_updates(
         self, contexts: ContextSpace, state: SPDLState, give_up_after: int = 1000
@@ -226,7 +218,8 @@ class SPDL:
             ).distribution
         return give_up_after + 1
 
-    def _start(self, contexts: ContextSpace) -> Gaussian:
+    def starting_point(self, contexts: ContextSpace) -> Gaussian:
+        """Return the distribution before the first update."""
         return contexts.initial if self.start == "initial" else contexts.target
 
     def _update_block(
@@ -262,89 +255,8 @@ class SPDL:
             state = state._replace(mean=new.mean, cholesky=new.cholesky)
         return state, self._metrics(contexts, state) | metrics
 
-    def _mastery_signs(
-        self, contexts: ContextSpace, state: SPDLState
-    ) -> tuple[list[str], list[str]]:
-        """Return causes why contexts do not arrive, and other warnings."""
-        progress, num_iterations = state.progress, int(state.num_iterations)
-        causes = [
-            diagnosis.few_for_mastery(progress, num_iterations, MIN_EPISODES, MAX_AGE),
-            diagnosis.waiting(progress, self.mastery_level),
-        ]
-        never = diagnosis.without_success(
-            int(progress.num_episodes),
-            int(progress.num_successes),
-            "mastery is judged by returns alone",
-            "report success if the task defines it, or check that returns grow with it",
-        )
-        remedy = "raise mastery_level, or train the learner more per iteration"
-        by_return = diagnosis.mastered_by_return(progress, self.mastery_level)
-        return causes, [never, by_return, diagnosis.fading(progress, remedy)]
-
-    def _tradeoff_signs(
-        self, contexts: ContextSpace, state: SPDLState
-    ) -> tuple[list[str], list[str]]:
-        """Return causes why contexts do not arrive, and other warnings."""
-        current, start = self.gaussian(contexts, state), self._start(contexts)
-        has_pull, is_bounded, target = (
-            state.num_updates + 1 >= self.alpha_offset,
-            False,
-            contexts.target,
-        )
-        causes, others, progress = [], [], state.progress
-        if has_pull and state.mean_return < 0:
-            causes.append(
-                "the mean return is negative, so alpha stays zero and the contexts do not move "
-                'towards the target; add a constant to the reward, or set pacing="mastery"'
-            )
-        if self.std_lower_bound is not None and self.start == "initial":
-            bound, start_kl = np.array(self.std_lower_bound), start.kl(target)
-            is_bounded = start_kl > self.kl_threshold
-            causes.append(diagnosis.bound_without_end(bound, target, self.kl_threshold))
-            others.append(diagnosis.bound_without_effect(start_kl, self.kl_threshold))
-        if state.num_updates:
-            causes.append(diagnosis.collapsed(contexts.names, start, current, target))
-        if state.num_updates >= self.alpha_offset + diagnosis.RECENT and not any(causes):
-            causes.append(diagnosis.without_progress(progress))
-        is_judged = state.num_iterations >= diagnosis.MIN_ITERATIONS
-        if is_judged and not is_bounded and current.kl(target) > diagnosis.FAR:
-            num_per_update = float(self.window or progress.episodes_per_iteration)
-            others.append(diagnosis.few_episodes(num_per_update, contexts.size))
-        others.append(
-            diagnosis.fading(
-                progress,
-                "lower zeta, raise update_offset, train the learner more per iteration, or set "
-                'pacing="mastery"',
-            )
-        )
-        return causes, others
-
-    def _too_short(self, contexts: ContextSpace, state: SPDLState, num_remaining: int) -> str:
-        """Return a warning if all iterations, past and remaining, are too few for the target."""
-        num_pulled = self._num_pulled(state, num_remaining)
-        if self.least_updates(contexts, state, num_pulled) <= num_pulled:
-            return ""
-        first = self.init(np.random.default_rng(0), contexts)
-        num_in_all = self._num_pulled(first, int(state.num_iterations) + num_remaining)
-        if self.least_updates(contexts, first, num_in_all) <= num_in_all:
-            return ""  # contexts have been slow for another cause
-        remedy = "train longer, or raise max_kl"
-        if self.pacing == "tradeoff":
-            remedy = "train longer, raise max_kl, or lower alpha_offset or update_offset"
-        return (
-            f"{num_remaining} remaining iterations cannot reach the target: it has weight in at "
-            f"most {num_pulled} of them, too few with max_kl {self.max_kl:g}; {remedy}"
-        )
-
-    def _num_pulled(self, state: SPDLState, num_remaining: int) -> int:
-        """Return in how many of the remaining iterations the target can have weight."""
-        waiting = max(self.update_offset - int(state.num_iterations), 0)
-        if self.pacing == "tradeoff":
-            waiting += max(self.alpha_offset - 1 - int(state.num_updates), 0)
-        return max(num_remaining - waiting, 0)
-
     def _mastery_pacing(self, contexts: ContextSpace) -> MasteryPacing:
-        least_std = STD_SHARE * self._start(contexts).std
+        least_std = STD_SHARE * self.starting_point(contexts).std
         if self.std_lower_bound is not None:
             least_std = np.array(self.std_lower_bound)
         return MasteryPacing(self.mastery_level, self.max_kl, least_std)
