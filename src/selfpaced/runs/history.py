@@ -14,6 +14,7 @@ from selfpaced.training.simulator import EpisodeBatch
 NUM_SAMPLES = 64  # contexts kept per evaluation
 
 Columns = dict[str, Array]  # `iteration` [R], everything else [R, S, ...]
+Row = dict[str, Array] | Sequence[Metrics]  # values [S, ...], or metrics of every seed
 
 
 class Table:
@@ -22,10 +23,10 @@ class Table:
     def __init__(self, columns: Columns | None = None) -> None:
         """Start empty, or with columns that were saved."""
         self._columns: Columns = columns or {"iteration": np.zeros(0, np.int64)}
-        self._rows: list[tuple[int, dict[str, Array]]] = []  # since the columns were put together
+        self._rows: list[tuple[int, Row]] = []  # since the columns were put together
 
-    def append(self, iteration: int, row: dict[str, Array]) -> None:
-        """Add a row of values [S, ...]; a column may appear later than others."""
+    def append(self, iteration: int, row: Row) -> None:
+        """Add values [S, ...], or metrics of every seed; a column may appear later than others."""
         self._rows.append((iteration, row))
 
     def columns(self) -> Columns:
@@ -50,9 +51,7 @@ class History(NamedTuple):
 
     def record_iteration(self, iteration: int, rows: Sequence[Metrics]) -> None:
         """Keep the metrics of every seed after an iteration, counted from 1."""
-        names = dict.fromkeys(name for row in rows for name in row)
-        values = {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
-        self.metrics.append(iteration, values)
+        self.metrics.append(iteration, rows)
 
     def record_evaluation(
         self,
@@ -103,7 +102,12 @@ def join_seeds(parts: Sequence[Columns], widths: Sequence[int]) -> Columns:
     return joined
 
 
-def _as_columns(rows: Sequence[tuple[int, dict[str, Array]]]) -> Columns:
+def _as_columns(pending: Sequence[tuple[int, Row]]) -> Columns:
+    # metrics are stacked here and not in every iteration, of which some take milliseconds
+    rows = [
+        (iteration, row if isinstance(row, dict) else _stack_metrics(row))
+        for iteration, row in pending
+    ]
     names = dict.fromkeys(name for _, row in rows for name in row)
     columns: Columns = {"iteration": np.array([iteration for iteration, _ in rows], np.int64)}
     for name in names:
@@ -111,6 +115,11 @@ def _as_columns(rows: Sequence[tuple[int, dict[str, Array]]]) -> Columns:
         missing = np.full(shape, np.nan)
         columns[name] = np.stack([np.asarray(row.get(name, missing), float) for _, row in rows])
     return columns
+
+
+def _stack_metrics(rows: Sequence[Metrics]) -> dict[str, Array]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
 
 
 def _stack_gaussians(gaussians: Sequence[Gaussian | None]) -> dict[str, Array]:

@@ -92,6 +92,7 @@ class BlockRun:
         self.seeds = folder.blocks()[block]
         self.path = folder.checkpoint_path(block)
         self.stopwatch = Stopwatch()
+        self.evaluated_after = frozenset(self.experiment.evaluation_iterations)
         self.evaluated: Metrics = {}
         self.has_warned = False
 
@@ -129,7 +130,7 @@ class BlockRun:
         start = time.perf_counter()
         checkpoint.state, rows = training.iterate(checkpoint.state, checkpoint.iteration)
         checkpoint.iteration += 1
-        if checkpoint.iteration in self.experiment.evaluation_iterations:
+        if checkpoint.iteration in self.evaluated_after:
             self._evaluate(training, checkpoint)
         checkpoint.teacher_seconds = self.stopwatch.seconds
         checkpoint.training_seconds += time.perf_counter() - start

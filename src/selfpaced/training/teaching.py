@@ -122,6 +122,9 @@ class TeacherBlock(Generic[T]):
             f"{name}.sample must return an array of shape {shape}, got "
             f"{drawn.shape if isinstance(drawn, np.ndarray) else type(drawn).__name__}",
         )
+        inside = self.contexts.contains(drawn)
+        if inside.all():  # NaN is not inside
+            return
         bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
         require(
             not len(bad),
@@ -129,7 +132,7 @@ class TeacherBlock(Generic[T]):
         )
         if isinstance(self.teacher, MayLeaveBox) and not self.teacher.stays_in_box:
             return
-        outside = np.flatnonzero(~self.contexts.contains(drawn))
+        outside = np.flatnonzero(~inside)
         require(
             not len(outside),
             f"{name}.sample must return contexts in the box, got {drawn[outside[:1]].tolist()}; "
