@@ -10,16 +10,15 @@ from typing import Any, Generic, Protocol, TypeVar, final
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.base import (
     GivesAdvice,
     HasGaussian,
-    MayLeaveBox,
     ReusesEpisodes,
     Teacher,
     UpdatesBlocks,
 )
+from selfpaced.teachers.border import checked_sample, checked_update
 from selfpaced.training.simulator import ContextSource
 from selfpaced.training.streams import Purpose, host_stream
 
@@ -69,8 +68,7 @@ class TeacherBlock(Generic[T]):
 
         def draw(rng: np.random.Generator, state: T) -> Array:
             drawn = self.teacher.sample(rng, self.contexts, state, num)
-            self._require_contexts(drawn, num)
-            return drawn
+            return checked_sample(self.teacher, self.contexts, drawn, num)
 
         first = map(draw, self._rngs(iteration, Purpose.SAMPLE), states)
         more: dict[int, np.random.Generator] = {}
@@ -92,7 +90,7 @@ class TeacherBlock(Generic[T]):
             updated = teacher.update_block(rngs, self.contexts, states, episodes)
         else:
             updated = [
-                self._require_pair(teacher.update(rng, self.contexts, state, ended))
+                checked_update(teacher, teacher.update(rng, self.contexts, state, ended))
                 for rng, state, ended in zip(rngs, states, episodes, strict=True)
             ]
         return tuple(state for state, _ in updated), [metrics for _, metrics in updated]
@@ -112,40 +110,6 @@ class TeacherBlock(Generic[T]):
         return Counter(
             text for state in states for text in teacher.advice(self.contexts, state, num_remaining)
         )
-
-    def _require_contexts(self, drawn: Array, num: int) -> None:
-        """Contexts enter the library here, so they are checked here."""
-        name, shape = type(self.teacher).__name__, (num, self.contexts.size)
-        is_array = isinstance(drawn, np.ndarray) and drawn.shape == shape
-        require(
-            is_array,
-            f"{name}.sample must return an array of shape {shape}, got "
-            f"{drawn.shape if isinstance(drawn, np.ndarray) else type(drawn).__name__}",
-        )
-        inside = self.contexts.contains(drawn)
-        if inside.all():  # NaN is not inside
-            return
-        bad = np.flatnonzero(~np.isfinite(drawn).all(axis=1))
-        require(
-            not len(bad),
-            f"{name}.sample must return finite contexts, got {drawn[bad[:1]].tolist()}",
-        )
-        if isinstance(self.teacher, MayLeaveBox) and not self.teacher.stays_in_box:
-            return
-        outside = np.flatnonzero(~inside)
-        require(
-            not len(outside),
-            f"{name}.sample must return contexts in the box, got {drawn[outside[:1]].tolist()}; "
-            "use contexts.clip",
-        )
-
-    def _require_pair(self, updated: tuple[T, Metrics]) -> tuple[T, Metrics]:
-        require(
-            isinstance(updated, tuple) and len(updated) == 2 and isinstance(updated[1], dict),
-            f"{type(self.teacher).__name__}.update must return its state and a dictionary of "
-            f"metrics, got {type(updated).__name__}",
-        )
-        return updated
 
     def _rngs(self, iteration: int, purpose: Purpose) -> list[np.random.Generator]:
         return [host_stream(seed, iteration, purpose) for seed in self.seeds]
