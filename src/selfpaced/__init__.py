@@ -14,7 +14,13 @@ if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate 
     from selfpaced.contexts import ContextSpace as ContextSpace
     from selfpaced.contexts import Gaussian as Gaussian
     from selfpaced.errors import SelfpacedError as SelfpacedError
+    from selfpaced.errors import SelfpacedWarning as SelfpacedWarning
     from selfpaced.experiment import Experiment as Experiment
+    from selfpaced.integrations.curriculum import Curriculum as Curriculum
+    from selfpaced.integrations.curriculum_env import CurriculumEnv as CurriculumEnv
+    from selfpaced.integrations.curriculum_vector_env import (
+        CurriculumVectorEnv as CurriculumVectorEnv,
+    )
     from selfpaced.learners.ppo import PPO as PPO
     from selfpaced.learners.sac import SAC as SAC
     from selfpaced.learners.trpo import TRPO as TRPO
@@ -43,7 +49,10 @@ __version__ = "0.1.0"
 _PLACES = {
     "ALPGMM": "teachers.alp_gmm",
     "ContextSpace": "contexts",
+    "Curriculum": "integrations.curriculum",
+    "CurriculumEnv": "integrations.curriculum_env",
     "CurriculumLearning": "training.curriculum_learning",
+    "CurriculumVectorEnv": "integrations.curriculum_vector_env",
     "Default": "teachers.fixed",
     "Episodes": "records",
     "EpisodicPolicy": "sprl.policy",
@@ -61,6 +70,7 @@ _PLACES = {
     "SPDL": "teachers.spdl",
     "SPRL": "sprl.method",
     "SelfpacedError": "errors",
+    "SelfpacedWarning": "errors",
     "TEACHERS": "registry",
     "TRPO": "learners.trpo",
     "load_policy": "runs.policies",

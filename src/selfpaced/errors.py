@@ -20,6 +20,17 @@ class MissingPartError(SelfpacedError):
     """Raised if an optional dependency is missing; features that do not use it still work."""
 
 
+class SelfpacedWarning(UserWarning):
+    """Warns of settings that keep a curriculum from working, outside the command line.
+
+    Example:
+        >>> import warnings
+        >>> from selfpaced import SelfpacedWarning
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", SelfpacedWarning)  # stop instead of going on
+    """
+
+
 class InterruptedRunError(Exception):
     """Raised after Ctrl-C or SIGTERM; everything up to then is saved."""
 

@@ -80,6 +80,15 @@ class GivesAdvice(Protocol[S_in]):
 
 
 @runtime_checkable
+class UsesValues(Protocol):
+    """Declares whether it uses the values of episodes; returns are a noisy substitute."""
+
+    @property
+    def uses_values(self) -> bool:
+        """Whether `Episodes.value` has an effect with these settings."""
+
+
+@runtime_checkable
 class MayLeaveBox(Protocol):
     """Can be set to sample contexts outside the box, which only environments in JAX accept."""
 
@@ -89,4 +98,11 @@ class MayLeaveBox(Protocol):
 
 
 AnyTeacher = Teacher[Any]  # where the type of its state does not matter
-TEACHER_ABILITIES = (UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice, MayLeaveBox)
+TEACHER_ABILITIES = (
+    UpdatesBlocks,
+    ReusesEpisodes,
+    HasGaussian,
+    GivesAdvice,
+    UsesValues,
+    MayLeaveBox,
+)

@@ -14,6 +14,11 @@ from selfpaced.teachers.base import AnyTeacher, MayLeaveBox
 T = TypeVar("T")
 
 
+def may_leave_box(teacher: AnyTeacher) -> bool:
+    """Return whether a teacher may sample contexts outside the box."""
+    return isinstance(teacher, MayLeaveBox) and not teacher.stays_in_box
+
+
 def checked_sample(teacher: AnyTeacher, contexts: ContextSpace, drawn: Array, num: int) -> Array:
     """Return what `teacher.sample` has returned.
 
@@ -35,7 +40,7 @@ def checked_sample(teacher: AnyTeacher, contexts: ContextSpace, drawn: Array, nu
         not len(bad),
         f"{name}.sample must return finite contexts, got {drawn[bad[:1]].tolist()}",
     )
-    if isinstance(teacher, MayLeaveBox) and not teacher.stays_in_box:
+    if may_leave_box(teacher):
         return drawn
     outside = np.flatnonzero(~inside)
     require(

@@ -183,6 +183,11 @@ class SPDL:
         """Return the state with the learner's current values of the episodes in the window."""
         return state._replace(window_value=values)
 
+    @property
+    def uses_values(self) -> bool:
+        """Whether the learner's values have an effect."""
+        return self.pacing == "tradeoff"
+
     def gaussian(self, contexts: ContextSpace, state: SPDLState) -> Gaussian:
         """Return the distribution from which contexts are drawn."""
         return Gaussian(state.mean, state.cholesky)

@@ -11,7 +11,8 @@ from selfpaced.errors import require
 from selfpaced.learners.base import LEARNER_ABILITIES, AnyLearner, Learner
 from selfpaced.problems import Problem
 from selfpaced.registry import LEARNERS, TEACHERS, members_of
-from selfpaced.teachers.base import TEACHER_ABILITIES, AnyTeacher, MayLeaveBox, Teacher
+from selfpaced.teachers.base import TEACHER_ABILITIES, AnyTeacher, Teacher
+from selfpaced.teachers.border import may_leave_box
 from selfpaced.training.host_simulator import HostSimulator
 from selfpaced.training.jax_simulator import JaxSimulator
 from selfpaced.training.loop import AnyTraining, Training
@@ -110,9 +111,8 @@ class CurriculumLearning:
             problem.is_hosted or initial_policy == "random",
             f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
         )
-        leaves_box = isinstance(self.teacher, MayLeaveBox) and not self.teacher.stays_in_box
         require(
-            not (problem.is_hosted and leaves_box),
+            not (problem.is_hosted and may_leave_box(self.teacher)),
             f"contexts of {problem.name} must lie in its box, which {self.teacher_name} may leave "
             "with these settings; choose settings with which stays_in_box is true",
         )

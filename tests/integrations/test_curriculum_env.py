@@ -1,0 +1,255 @@
+"""Contexts issued are contexts seen, and every episode is reported once, in all vectors."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+
+from selfpaced import (
+    Curriculum,
+    CurriculumEnv,
+    CurriculumVectorEnv,
+    Random,
+    SelfpacedError,
+    SelfpacedWarning,
+)
+from selfpaced.integrations.context_supply import BATCH_SIZE
+from selfpaced.integrations.curriculum_env import MAX_CUT_SHORT
+from selfpaced.records import Array
+from tests.integrations.counting import CONTEXTS, Counting, make
+
+BATCH = [[2.0, 0.25], [4.0, 0.75], [3.0, 0.5]]
+
+
+def run_episode(env: gymnasium.Env) -> dict:
+    env.reset()
+    while True:
+        *_, terminated, truncated, info = env.step(np.zeros(1))
+        if terminated or truncated:
+            return info
+
+
+class Place(NamedTuple):
+    """Where a context was issued: before which update, in which batch, at which position."""
+
+    num_updates: int
+    batch: int
+    position: int
+
+
+def follows(place: Place, following: Place) -> bool:
+    """Return whether a context is the next one of its row, or the first after an update."""
+    is_next = following == place._replace(position=place.position + 1)
+    is_first = following.position == 0
+    is_of_later_update = following.num_updates > place.num_updates
+    return is_next or (is_first and (is_of_later_update or place.position == BATCH_SIZE - 1))
+
+
+def test_episodes_take_place_in_the_contexts_that_were_set_in_order() -> None:
+    env = make()
+    env.next_contexts = BATCH
+    for _ in BATCH:
+        run_episode(env)
+    assert env.unwrapped.seen == BATCH
+    assert env.next_contexts.shape == (0, 2)
+
+
+def test_the_last_step_reports_the_episode_with_its_discounted_return() -> None:
+    env = make()
+    env.next_contexts = BATCH
+    infos = [run_episode(env) for _ in BATCH]
+    assert [info["curriculum"]["context"].tolist() for info in infos] == BATCH
+    assert [info["curriculum"]["length"] for info in infos] == [2, 4, 3]
+    assert [info["curriculum"]["discounted_return"] for info in infos] == [1.5, 1.875, 1.75]
+    assert [info["is_success"] for info in infos] == [False, True, False]
+    assert [info["success"] for info in infos] == [False, True, False]
+    assert infos[1]["curriculum"]["first_observation"].tolist() == [0.0, 0.75]
+
+
+def test_without_contexts_they_are_drawn_from_the_target_and_not_reported() -> None:
+    env = CurriculumEnv(Counting(), CONTEXTS)
+    infos = [run_episode(env) for _ in range(20)]
+    assert not any("curriculum" in info for info in infos)
+    assert np.mean([context[0] for context in env.unwrapped.seen]) > 4.5
+
+
+def test_a_seed_determines_the_contexts_drawn_from_the_target() -> None:
+    contexts = []
+    for _ in range(2):
+        env = CurriculumEnv(Counting(), CONTEXTS)
+        contexts.append(env.reset(seed=3)[1]["context"].tolist())
+    assert contexts[0] == contexts[1]
+
+
+def test_a_context_in_the_options_of_reset_is_used_once_and_not_reported() -> None:
+    env = make()
+    env.next_contexts = BATCH
+    _, info = env.reset(options={"context": [6.0, 1.0]})
+    assert info["context"].tolist() == [6.0, 1.0]
+    assert len(env.next_contexts) == len(BATCH)
+
+
+def test_contexts_that_run_out_are_drawn_again_with_a_warning() -> None:
+    env = make()
+    env.next_contexts = BATCH[:1]
+    run_episode(env)
+    with pytest.warns(SelfpacedWarning, match="ran out"):
+        info = run_episode(env)
+    assert info["curriculum"]["context"].tolist() == BATCH[0]
+
+
+def test_setting_next_contexts_replaces_unused_ones_and_further_contexts_keeps_them() -> None:
+    env = make()
+    env.next_contexts = BATCH[:2]
+    env.further_contexts = BATCH[2:]
+    assert env.next_contexts.tolist() == BATCH
+    env.next_contexts = BATCH[2:]
+    assert env.next_contexts.tolist() == BATCH[2:]
+
+
+def test_a_time_limit_outside_is_noticed() -> None:
+    env = TimeLimit(make(), 1)
+    env.unwrapped.spec = None
+    env.set_wrapper_attr("next_contexts", [[6.0, 0.5]] * 20)
+    for _ in range(MAX_CUT_SHORT):
+        run_episode(env)
+    with pytest.warns(SelfpacedWarning, match="around the time limit"):
+        run_episode(env)
+
+
+def test_contexts_are_set_as_attributes_or_by_a_function() -> None:
+    class Plain(Counting):
+        goal = 0.0
+        label = 0.0
+
+        def reset(self, *, seed=None, options=None):
+            options = {"context": np.array([max(self.goal, 2.0), self.label])}
+            return super().reset(seed=seed, options=options)
+
+    def place(env: gymnasium.Env, context: Array) -> None:
+        env.unwrapped.goal, env.unwrapped.label = context
+
+    for hand_over in (("goal", "label"), place):
+        env = CurriculumEnv(Plain(), CONTEXTS, hand_over=hand_over)
+        env.next_contexts = BATCH
+        run_episode(env)
+        assert env.unwrapped.seen == BATCH[:1]
+
+
+def test_the_context_is_appended_to_flat_observations_and_scaled_if_asked() -> None:
+    env = CurriculumEnv(Counting(), CONTEXTS, append_context=True, scale_context=True)
+    env.next_contexts = [[6.0, 0.5]]
+    observation, _ = env.reset()
+    assert observation.tolist() == [0.0, 0.5, 1.0, 0.0]
+    assert env.observation_space.shape == (4,)
+    assert env.observation_space.contains(observation)
+
+
+def test_the_context_is_an_entry_of_dictionaries_and_part_of_the_flat_record() -> None:
+    class Nested(Counting):
+        observation_space = Dict({"time": Box(0.0, 10.0, (2,), np.float32)})
+
+        def _observed(self):
+            return {"time": super()._observed()}
+
+    env = CurriculumEnv(Nested(), CONTEXTS, append_context=True)
+    env.next_contexts = BATCH
+    observation, _ = env.reset()
+    assert observation["context"].tolist() == BATCH[0]
+    info = run_episode(env)
+    assert info["curriculum"]["first_observation"].tolist() == [4.0, 0.75, 0.0, 0.75]
+
+
+def test_success_is_a_function_of_the_last_observation_if_given() -> None:
+    env = CurriculumEnv(
+        Counting(), CONTEXTS, success=lambda observation, info: observation[0] == 4.0
+    )
+    env.next_contexts = BATCH
+    assert [run_episode(env)["is_success"] for _ in BATCH] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "message"),
+    [
+        ([[1.0, 0.5]], "'length' must lie in"),
+        ([[3.0]], "2 numbers"),
+        ([[3.0, np.nan]], "'label' must lie in"),
+    ],
+)
+def test_contexts_that_do_not_fit_are_refused_and_nothing_changes(contexts, message) -> None:
+    env = make()
+    env.next_contexts = BATCH
+    with pytest.raises(SelfpacedError, match=message):
+        env.next_contexts = contexts
+    assert env.next_contexts.tolist() == BATCH
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])
+def test_in_a_vector_contexts_seen_are_contexts_issued_and_episodes_are_reported_once(
+    kind, mode
+) -> None:
+    issued: dict[tuple[float, ...], Place] = {}
+    recorded: list[list[float]] = []
+    curriculum = Curriculum(Random(), CONTEXTS, seed=1)
+    sample, record = curriculum.sample, curriculum.record
+
+    def remember_issued(num: int) -> Array:
+        drawn = sample(num)
+        for number, context in enumerate(drawn.tolist()):
+            batch, position = divmod(number, BATCH_SIZE)
+            place = Place(curriculum.num_updates, len(issued) - number + batch, position)
+            issued[tuple(context)] = place
+        return drawn
+
+    def remember_recorded(**episode: Array) -> None:
+        recorded.append(episode["context"].tolist())
+        record(**episode)
+
+    curriculum.sample, curriculum.record = remember_issued, remember_recorded
+    options = {"context": "spawn"} if kind is AsyncVectorEnv else {}
+    vector = kind([make] * 3, autoreset_mode=mode, **options)
+    envs = CurriculumVectorEnv(vector, curriculum)
+    envs.reset(seed=1)
+    for step in range(1, 400):
+        *_, terminated, truncated, _ = envs.step(np.zeros((3, 1), np.float32))
+        ended = terminated | truncated
+        if mode is AutoresetMode.DISABLED and ended.any():
+            envs.reset(options={"reset_mask": ended})
+        if step % 100 == 0:
+            curriculum.update()
+    seen = [list(row) for row in envs.env.unwrapped.get_attr("seen")]
+    envs.close()
+    assert all(len(row) > 60 for row in seen)  # longer than the first batch
+    places = [[issued[tuple(context)] for context in row] for row in seen]
+    used = [place for row in places for place in row]
+    assert len(set(used)) == len(used)  # none is used twice
+    for row in places:
+        assert all(follows(*pair) for pair in pairwise(row))  # none is left out
+    # every episode but the one in flight is reported, in the order of its row
+    for row in seen:
+        reported = [context for context in recorded if context in row]
+        assert len(row) - 1 <= len(reported) <= len(row)
+        assert reported == row[: len(reported)]
+    assert all(sum(context in row for row in seen) == 1 for context in recorded)
+
+
+def test_a_vector_of_other_environments_is_refused() -> None:
+    curriculum = Curriculum(Random(), CONTEXTS)
+    with pytest.raises(SelfpacedError, match="of CurriculumEnv"):
+        CurriculumVectorEnv(SyncVectorEnv([Counting] * 2), curriculum)
+
+
+def test_wrappers_around_it_do_not_hide_it() -> None:
+    curriculum = Curriculum(Random(), CONTEXTS)
+    vector = SyncVectorEnv([lambda: RecordEpisodeStatistics(make())] * 2)
+    envs = CurriculumVectorEnv(vector, curriculum)
+    envs.reset()
+    for _ in range(10):
+        envs.step(np.zeros((2, 1), np.float32))
+    assert curriculum.num_recorded > 0
