@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import fields
 from difflib import SequenceMatcher
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from selfpaced.errors import SelfpacedError, require
+from selfpaced.errors import MissingPartError, SelfpacedError, require
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -98,6 +100,36 @@ def require_std_bound(
             f"std_lower_bound must be one number for each of {', '.join(names)}, got {bound}; "
             "None disables it",
         )
+
+
+def require_extra(extra: str, module: str, purpose: str) -> ModuleType:
+    """Import an optional dependency that `pip install 'selfpaced[extra]'` installs.
+
+    Args:
+        extra: name of the extra in the package's metadata.
+        module: what to import.
+        purpose: what needs it, the first words of the message.
+
+    Raises:
+        MissingPartError: it cannot be imported; the message has the command that installs it.
+
+    Example:
+        >>> from selfpaced.validation import require_extra
+        >>> require_extra("sb3", "math", "CurriculumCallback").pi
+        3.141592653589793
+        >>> require_extra("sb3", "absent", "CurriculumCallback")
+        Traceback (most recent call last):
+        ...
+        selfpaced.errors.MissingPartError: CurriculumCallback requires absent, which cannot be \
+imported (No module named 'absent'); run pip install 'selfpaced[sb3]'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPartError(
+            f"{purpose} requires {module}, which cannot be imported ({error}); "
+            f"run pip install 'selfpaced[{extra}]'"
+        ) from error
 
 
 def _default(settings: DataclassInstance, name: str) -> str:

@@ -19,6 +19,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from selfpaced.errors import MissingPartError
+from selfpaced.validation import require_extra
 
 if TYPE_CHECKING:
     import mujoco
@@ -36,18 +37,15 @@ def require_mujoco() -> None:
     if "MUJOCO_GL" not in os.environ and "mujoco" not in sys.modules and _has_egl():
         os.environ["MUJOCO_GL"] = "egl"
     try:
-        import mujoco
-    except ImportError as error:
-        raise MissingPartError(
-            f"this problem requires MuJoCo, which cannot be imported ({error}); "
-            "run pip install 'selfpaced[mujoco]'"
-        ) from error
+        mujoco = require_extra("mujoco", "mujoco", "this problem")
+    except MissingPartError:
+        raise
     except Exception as error:  # raised by the graphics library, of any type
         graphics_failures.append(f"MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error}")
         os.environ["MUJOCO_GL"] = "disable"
         for name in [name for name in sys.modules if name.partition(".")[0] == "mujoco"]:
             del sys.modules[name]  # half imported
-        import mujoco
+        mujoco = require_extra("mujoco", "mujoco", "this problem")
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(_log_warning)
 
