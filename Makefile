@@ -1,11 +1,12 @@
 # make demo: install into .venv, train a point mass with and without SPDL, draw figures of both.
 # make check: install, then check formatting, lint rules and types.
 # make test: install, then run the tests.
+# make docs: build the site in build/site/html.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: install demo test test-slow check bench clean
+.PHONY: install demo test test-slow check docs bench clean
 
 install: $(VENV)/.installed
 
@@ -30,6 +31,15 @@ check: install
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python docs/assemble.py build/site
+	$(BIN)/zensical build --strict --config-file build/site/mkdocs.yml
+	@echo "open build/site/html/index.html"
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/spdl_update.py
 	$(BIN)/python benchmarks/throughput.py
@@ -39,7 +49,16 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/memory.py
 
 # torch first, so that the peers use the installed build
-$(VENV)/.installed-bench: $(VENV)/.installed
+$(VENV)/.installed-docs: $(VENV)/.installed-docs
+	$(BIN)/python docs/assemble.py build/site
+	$(BIN)/zensical build --strict --config-file build/site/mkdocs.yml
+	@echo "open build/site/html/index.html"
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
+bench: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	touch $@

@@ -28,7 +28,6 @@ from selfpaced.commands.main import COMMANDS, main
 from selfpaced.commands.options import parse
 from selfpaced.commands.train import parse_train
 from selfpaced.registry import PROBLEMS
-from selfpaced.reports.names import DISPLAY_NAMES
 from selfpaced.runs.storage import write_json
 
 ROOT = Path(__file__).parents[1]
@@ -206,18 +205,40 @@ def test_the_teacher_of_the_docs_keeps_the_contract():
     np.testing.assert_array_equal(sampled, teacher.sample(rng(3), contexts, state, 500))
 
 
-@pytest.mark.parametrize(
-    ("page", "known"),
-    [
-        ("teachers", {**TEACHERS, "sprl": EpisodicUpdate}),
-        ("learners", {**LEARNERS, "episodic": EpisodicPolicy}),
-    ],
-)
-def test_every_setting_is_explained_in_the_section_of_its_owner(page, known):
-    text = (ROOT / "docs" / f"{page}.md").read_text()
-    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.S | re.M))
-    for name, kind in known.items():
-        title = DISPLAY_NAMES.get(kind.__name__, kind.__name__)
-        assert title in sections, f"docs/{page}.md must have a section {title}"
-        fields = [field.name for field in dataclasses.fields(kind)]
-        assert [field for field in fields if f"`{field}`" not in sections[title]] == [], name
+PARTS = [
+    *(("teachers", name, TEACHERS) for name in TEACHERS),
+    *(("learners", name, LEARNERS) for name in LEARNERS),
+]
+
+
+@pytest.mark.parametrize(("folder", "name", "registry"), PARTS, ids=lambda value: str(value)[:12])
+def test_every_teacher_and_learner_has_a_page_that_explains_its_settings(folder, name, registry):
+    page = ROOT / "docs" / folder / f"{name}.md"
+    assert page.exists(), f"{name} must have a page docs/{folder}/{name}.md"
+    assert settings_that_are_missing(page, registry[name]) == []
+    assert f"({name}.md)" in page.with_name("index.md").read_text()
+
+
+@pytest.mark.parametrize("part", [EpisodicUpdate, EpisodicPolicy])
+def test_the_page_of_sprl_explains_the_settings_of_both_its_parts(part):
+    assert settings_that_are_missing(ROOT / "docs" / "sprl.md", part) == []
+
+
+def settings_that_are_missing(page, kind):
+    text = page.read_text()
+    names = [field.name for field in dataclasses.fields(kind)]
+    return [name for name in names if f"`{name}`" not in text]
+
+
+def test_every_problem_is_in_the_title_of_a_page():
+    pages = [page for page in (ROOT / "docs/problems").glob("*.md") if page.name != "index.md"]
+    titles = [page.read_text().partition("\n")[0].removeprefix("# ") for page in pages]
+    assert sorted(word for title in titles for word in title.split(" and ")) == sorted(PROBLEMS)
+    index = (ROOT / "docs/problems/index.md").read_text()
+    assert [name for name in PROBLEMS if f"| [{name}](" not in index] == []
+
+
+def test_a_page_has_one_title():
+    for page in PAGES:
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+        assert len(re.findall(r"^# ", prose, re.M)) == 1, page

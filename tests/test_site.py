@@ -1,0 +1,71 @@
+"""The site: where links lead, what is in its navigation, and that it builds without a warning."""
+
+import subprocess
+import sys
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import selfpaced
+
+ROOT = Path(__file__).parents[1]
+spec = spec_from_file_location("assemble", ROOT / "docs" / "assemble.py")
+site = module_from_spec(spec)
+spec.loader.exec_module(site)
+
+
+@pytest.mark.parametrize(
+    ("link", "rewritten"),
+    [
+        ("[a](../results/README.md#ant)", "[a](results.md#ant)"),
+        ("[a](images/b.png)", "[a](images/b.png)"),
+        ("[a](https://arxiv.org)", "[a](https://arxiv.org)"),
+        ("[a](#here)", "[a](#here)"),
+        ("```python\nx[0](key)\n```", "```python\nx[0](key)\n```"),
+    ],
+)
+def test_links_between_files_become_links_between_pages(link, rewritten):
+    paths = {"docs/a.md": "a.md", "docs/images/b.png": "images/b.png", **site.BESIDES}
+    assert site.rewritten(link, "docs/a.md", paths) == rewritten
+
+
+def test_a_page_beside_the_docs_finds_pages_in_them():
+    paths = {"docs/teachers/spdl.md": "teachers/spdl.md", **site.BESIDES}
+    text = site.rewritten("[a](../docs/teachers/spdl.md)", "results/README.md", paths)
+    assert text == "[a](teachers/spdl.md)"
+
+
+def test_a_link_to_a_file_that_is_no_page_is_refused():
+    with pytest.raises(ValueError, match=r"docs/a.md links to b.py, which is not a page"):
+        site.rewritten("[a](b.py)", "docs/a.md", {"docs/a.md": "a.md"})
+
+
+def test_the_navigation_has_every_page_and_puts_the_index_first():
+    pages = ["zoo/a.md", "zoo/index.md", "quickstart.md", "index.md", "api/errors.md"]
+    assert site.navigation(pages, {"api": "API reference"}) == [
+        "index.md",
+        "quickstart.md",
+        {"API reference": ["api/errors.md"]},
+        {"Zoo": ["zoo/index.md", "zoo/a.md"]},
+    ]
+
+
+def test_the_reference_has_every_public_name():
+    names = {
+        place.rpartition(".")[2] for inside in site.public_names().values() for place in inside
+    }
+    assert {*selfpaced.__all__} <= names
+
+
+@pytest.mark.skipif(find_spec("zensical") is None, reason="requires selfpaced[docs]")
+def test_the_site_builds_without_a_warning_and_shows_every_page(tmp_path):
+    site.assemble(tmp_path)
+    settings = str(tmp_path / "mkdocs.yml")
+    words = [sys.executable, "-m", "zensical", "build", "--strict", "-f", settings]
+    subprocess.run(words, check=True, cwd=ROOT)
+    pages = {path.relative_to(tmp_path / "pages") for path in (tmp_path / "pages").rglob("*.md")}
+    built = {path.relative_to(tmp_path / "html") for path in (tmp_path / "html").rglob("*.html")}
+    assert {page.with_suffix(".html") for page in pages} == built - {Path("404.html")}
+    assert "zeta" in (tmp_path / "html/api/teachers.html").read_text()
+    assert "--first-seed" in (tmp_path / "html/cli.html").read_text()
