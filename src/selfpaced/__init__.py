@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate 
     from selfpaced.integrations.curriculum_vector_env import (
         CurriculumVectorEnv as CurriculumVectorEnv,
     )
+    from selfpaced.integrations.stable_baselines3.callback import (
+        CurriculumCallback as CurriculumCallback,
+    )
     from selfpaced.learners.ppo import PPO as PPO
     from selfpaced.learners.sac import SAC as SAC
     from selfpaced.learners.trpo import TRPO as TRPO
@@ -50,6 +53,7 @@ _PLACES = {
     "ALPGMM": "teachers.alp_gmm",
     "ContextSpace": "contexts",
     "Curriculum": "integrations.curriculum",
+    "CurriculumCallback": "integrations.stable_baselines3.callback",
     "CurriculumEnv": "integrations.curriculum_env",
     "CurriculumLearning": "training.curriculum_learning",
     "CurriculumVectorEnv": "integrations.curriculum_vector_env",

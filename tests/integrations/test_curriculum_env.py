@@ -1,8 +1,5 @@
 """Contexts issued are contexts seen, and every episode is reported once, in all vectors."""
 
-from itertools import pairwise
-from typing import NamedTuple
-
 import gymnasium
 import numpy as np
 import pytest
@@ -18,10 +15,10 @@ from selfpaced import (
     SelfpacedError,
     SelfpacedWarning,
 )
-from selfpaced.integrations.context_supply import BATCH_SIZE
 from selfpaced.integrations.curriculum_env import MAX_CUT_SHORT
 from selfpaced.records import Array
 from tests.integrations.counting import CONTEXTS, Counting, make
+from tests.integrations.issuing import Journal
 
 BATCH = [[2.0, 0.25], [4.0, 0.75], [3.0, 0.5]]
 
@@ -32,22 +29,6 @@ def run_episode(env: gymnasium.Env) -> dict:
         *_, terminated, truncated, info = env.step(np.zeros(1))
         if terminated or truncated:
             return info
-
-
-class Place(NamedTuple):
-    """Where a context was issued: before which update, in which batch, at which position."""
-
-    num_updates: int
-    batch: int
-    position: int
-
-
-def follows(place: Place, following: Place) -> bool:
-    """Return whether a context is the next one of its row, or the first after an update."""
-    is_next = following == place._replace(position=place.position + 1)
-    is_first = following.position == 0
-    is_of_later_update = following.num_updates > place.num_updates
-    return is_next or (is_first and (is_of_later_update or place.position == BATCH_SIZE - 1))
 
 
 def test_episodes_take_place_in_the_contexts_that_were_set_in_order() -> None:
@@ -194,24 +175,8 @@ def test_contexts_that_do_not_fit_are_refused_and_nothing_changes(contexts, mess
 def test_in_a_vector_contexts_seen_are_contexts_issued_and_episodes_are_reported_once(
     kind, mode
 ) -> None:
-    issued: dict[tuple[float, ...], Place] = {}
-    recorded: list[list[float]] = []
     curriculum = Curriculum(Random(), CONTEXTS, seed=1)
-    sample, record = curriculum.sample, curriculum.record
-
-    def remember_issued(num: int) -> Array:
-        drawn = sample(num)
-        for number, context in enumerate(drawn.tolist()):
-            batch, position = divmod(number, BATCH_SIZE)
-            place = Place(curriculum.num_updates, len(issued) - number + batch, position)
-            issued[tuple(context)] = place
-        return drawn
-
-    def remember_recorded(**episode: Array) -> None:
-        recorded.append(episode["context"].tolist())
-        record(**episode)
-
-    curriculum.sample, curriculum.record = remember_issued, remember_recorded
+    journal = Journal(curriculum)
     options = {"context": "spawn"} if kind is AsyncVectorEnv else {}
     vector = kind([make] * 3, autoreset_mode=mode, **options)
     envs = CurriculumVectorEnv(vector, curriculum)
@@ -226,17 +191,7 @@ def test_in_a_vector_contexts_seen_are_contexts_issued_and_episodes_are_reported
     seen = [list(row) for row in envs.env.unwrapped.get_attr("seen")]
     envs.close()
     assert all(len(row) > 60 for row in seen)  # longer than the first batch
-    places = [[issued[tuple(context)] for context in row] for row in seen]
-    used = [place for row in places for place in row]
-    assert len(set(used)) == len(used)  # none is used twice
-    for row in places:
-        assert all(follows(*pair) for pair in pairwise(row))  # none is left out
-    # every episode but the one in flight is reported, in the order of its row
-    for row in seen:
-        reported = [context for context in recorded if context in row]
-        assert len(row) - 1 <= len(reported) <= len(row)
-        assert reported == row[: len(reported)]
-    assert all(sum(context in row for row in seen) == 1 for context in recorded)
+    journal.check(seen)
 
 
 def test_a_vector_of_other_environments_is_refused() -> None:

@@ -140,6 +140,16 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def further_contexts(self, batch: Iterable[ArrayLike]) -> None:
         self._queue.extend(self._checked(batch))
 
+    @property
+    def is_from_curriculum(self) -> bool:
+        """Whether the context of the current episode comes from a curriculum."""
+        return self._is_issued
+
+    @property
+    def episode_length(self) -> int:
+        """Number of steps of the current episode; zero before the first and after the last."""
+        return self._length
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Info]:
