@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate 
     from selfpaced.experiment import Experiment as Experiment
     from selfpaced.integrations.curriculum import Curriculum as Curriculum
     from selfpaced.integrations.curriculum_env import CurriculumEnv as CurriculumEnv
+    from selfpaced.integrations.curriculum_rows import CurriculumRows as CurriculumRows
     from selfpaced.integrations.curriculum_vector_env import (
         CurriculumVectorEnv as CurriculumVectorEnv,
     )
@@ -56,6 +57,7 @@ _PLACES = {
     "CurriculumCallback": "integrations.stable_baselines3.callback",
     "CurriculumEnv": "integrations.curriculum_env",
     "CurriculumLearning": "training.curriculum_learning",
+    "CurriculumRows": "integrations.curriculum_rows",
     "CurriculumVectorEnv": "integrations.curriculum_vector_env",
     "Default": "teachers.fixed",
     "Episodes": "records",
