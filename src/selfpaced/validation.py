@@ -60,6 +60,20 @@ def require_whole(settings: DataclassInstance, *names: str) -> None:
         )
 
 
+def require_setting_pairs(settings: DataclassInstance, *names: str) -> None:
+    """Require that every named field is a tuple of pairs: a name and a hashable value."""
+    for name in names:
+        value = getattr(settings, name)
+        try:
+            hash(value)
+            dict(value)
+        except (TypeError, ValueError):
+            raise SelfpacedError(
+                f"{name} must be pairs of a name and a hashable value, as "
+                f"(('gravity', 9.8), ('size', (2, 3))), got {value!r}"
+            ) from None
+
+
 def require_layers(settings: DataclassInstance, *names: str, at_least: int = 0) -> None:
     """Require that every named field is a tuple of sizes of at least so many hidden layers."""
     for name in names:

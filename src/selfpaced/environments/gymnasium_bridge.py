@@ -25,7 +25,7 @@ from gymnasium.vector import (
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
-from selfpaced.validation import require_positive
+from selfpaced.validation import require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
 _FLAGS = ("success", "unstable")  # optional entries of an info; False where they are missing
@@ -64,14 +64,7 @@ class GymnasiumEnvironment:
     def __post_init__(self) -> None:
         require_positive(self, "time_limit", none_allowed=True)
         require_positive(self, "max_side_by_side", "min_episode_steps")
-        try:
-            hash(self.settings)
-            dict(self.settings)
-        except (TypeError, ValueError):
-            raise SelfpacedError(
-                "settings must be pairs of a name and a hashable value, as "
-                f"(('gravity', 9.8), ('size', (2, 3))), got {self.settings!r}"
-            ) from None
+        require_setting_pairs(self, "settings")
 
     @property
     def observation_size(self) -> int:
