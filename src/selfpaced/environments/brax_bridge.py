@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, ClassVar, Protocol, TypeVar, final
 
 import jax
 import jax.numpy as jnp
 
-from selfpaced.environments.jax_bridge import JaxBridge, Transition, import_package, make_by_name
+from selfpaced.environments.jax_bridge import JaxBridge, Transition, make_by_name
 from selfpaced.errors import require
-from selfpaced.validation import require_choice
+from selfpaced.validation import require_choice, require_extra
 
 BRAX_EPISODE_LENGTH = 1000  # as `brax.envs.create` has it
 P = TypeVar("P")
@@ -151,7 +152,7 @@ class BraxEnvironment(SimulatedBridge[P]):
 
     def make_by_name(self, name: str) -> Simulated:
         """Return the environment of this name, without wrappers."""
-        envs = import_package("brax.envs", "brax")
+        envs = require_extra("brax", "brax.envs", "BraxEnvironment")
         made: Simulated = make_by_name(envs.get_environment, name, **dict(self.settings))
         return made
 
@@ -194,7 +195,7 @@ class PlaygroundEnvironment(SimulatedBridge[P]):
 
     def make_by_name(self, name: str) -> Simulated:
         """Return the environment of this name, without wrappers."""
-        load = import_package("mujoco_playground", "playground").registry.load
+        load = _playground().registry.load
         made: Simulated = make_by_name(load, name, config_overrides=self._overrides(name))
         return made
 
@@ -203,8 +204,12 @@ class PlaygroundEnvironment(SimulatedBridge[P]):
         return in_jax | dict(self.settings)
 
 
+def _playground() -> ModuleType:
+    return require_extra("playground", "mujoco_playground", "PlaygroundEnvironment")
+
+
 def _default_configuration(name: str) -> Any:
-    registry = import_package("mujoco_playground", "playground").registry
+    registry = _playground().registry
     return make_by_name(registry.get_default_config, name)
 
 

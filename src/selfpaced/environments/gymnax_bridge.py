@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar, cast, final
 import jax
 import numpy as np
 
-from selfpaced.environments.jax_bridge import JaxBridge, Transition, import_package, make_by_name
+from selfpaced.environments.jax_bridge import JaxBridge, Transition, make_by_name
 from selfpaced.errors import SelfpacedError, require
+from selfpaced.validation import require_extra
 
 S = TypeVar("S")
 P = TypeVar("P")
@@ -114,7 +115,7 @@ def _made(bridge: GymnaxEnvironment[S, P]) -> Gymnax[S, P]:
 def _make(bridge: GymnaxEnvironment[Any, Any]) -> object:
     environment: object = bridge.environment
     if isinstance(environment, str):
-        gymnax = import_package("gymnax", "gymnax")
+        gymnax = require_extra("gymnax", "gymnax", "GymnaxEnvironment")
         environment, _ = make_by_name(gymnax.make, environment, **dict(bridge.settings))
     lacking = [name for name in _METHODS if not hasattr(environment, name)]
     require(

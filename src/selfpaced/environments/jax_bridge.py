@@ -16,14 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
 from selfpaced.environments.base import Step
-from selfpaced.errors import MissingPartError, SelfpacedError, require
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.validation import require_positive, require_setting_pairs
 
 S = TypeVar("S")  # state of the package's environment
@@ -161,21 +160,6 @@ class JaxBridge(ABC, Generic[S, P]):
     def _observe(self, observation: jax.Array, context: jax.Array) -> jax.Array:
         flat = jnp.ravel(observation).astype(jnp.float32)
         return jnp.concatenate([flat, context]) if self.shows_context else flat
-
-
-def import_package(module: str, extra: str) -> Any:
-    """Import a package that environments come from.
-
-    Raises:
-        MissingPartError: it is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingPartError(
-            f"this problem requires {module.partition('.')[0]}, which cannot be imported "
-            f"({error}); run pip install 'selfpaced[{extra}]'"
-        ) from error
 
 
 def make_by_name(make: Callable[..., Any], name: str, **settings: object) -> Any:

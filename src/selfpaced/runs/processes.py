@@ -23,6 +23,8 @@ _WORKER_SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
+    # on a GPU, the first worker would otherwise reserve most of the memory
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
 }
 # with a host simulator: thousands of short calls, each of them awaited

@@ -21,6 +21,7 @@ import numpy as np
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Metrics
 from selfpaced.runs.checkpoint import Checkpoint
+from selfpaced.runs.devices import require_device
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.stopwatch import Stopwatch, TimedTeachers
 from selfpaced.runs.storage import Notes
@@ -36,6 +37,7 @@ def main() -> None:
         os.sched_setaffinity(0, set(map(int, sys.argv[3].split(","))))
     parent = Parent()
     try:
+        require_device()
         BlockRun(folder, block, parent).run()
     except SelfpacedError as error:
         parent.send({"error": str(error)})
