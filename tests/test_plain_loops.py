@@ -14,8 +14,8 @@ def test_a_single_file_ppo_reports_every_episode_to_its_curriculum():
     from examples import cleanrl_ppo
 
     rows = cleanrl_ppo.main(["--updates", "2"])
-    # episodes of 200 steps end in steps 200 and 400: one per environment and rollout of 256 steps
-    assert [row["train/episodes"] for row in rows] == [8.0, 8.0]
+    # 16 environments, episodes of 200 steps, rollouts of 400
+    assert [row["train/episodes"] for row in rows] == [32.0, 32.0]
     assert all(row["train/length"] == 200.0 for row in rows)
-    assert all(0.4 < row["context/mass_mean"] < 0.6 for row in rows)
+    assert all(0.35 < row["context/mass_mean"] < 0.65 for row in rows)
     assert all("teacher/kl_to_target" in row for row in rows)

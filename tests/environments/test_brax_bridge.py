@@ -138,6 +138,24 @@ def test_contexts_seen_are_exactly_the_contexts_issued(brax):
     assert rows[-1][0]["train/return"] == pytest.approx(sum(0.99**step for step in range(8)))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # MJX compiles slowly
+def test_a_short_training_on_playground_runs(playground):
+    bridge = PlaygroundEnvironment("PendulumSwingup", with_mjx_gravity, 1, time_limit=16)
+    contexts = ContextSpace(
+        names=("gravity",),
+        lower=(0.0,),
+        upper=(1.0,),
+        initial=Gaussian.diagonal([0.2], [0.1]),
+        target=Gaussian.diagonal([1.0], [0.1]),
+    )
+    problem = Problem("pole", "a pole", bridge, contexts, 0.99)
+    with CurriculumLearning(Random(), SMALL).training(problem, (1,), 64) as training:
+        _, rows = train(training, 2)
+    assert [row[0]["train/episodes"] for row in rows] == [4, 4]
+    assert all(0.0 <= row[0]["train/return"] <= 16.0 for row in rows)
+
+
 class BrokenState(NamedTuple):
     obs: dict[str, jax.Array]
     reward: jax.Array
