@@ -1,9 +1,10 @@
 """A user's Gymnasium environment as a `HostEnvironment`; Gymnasium steps its copies together.
 
-The environment takes its context from `reset(options={"context": [C]})`. It can report
-`info["success"]` and `info["unstable"]`. The copies are stepped one after the other in this
-process, or each in its own process. Their state cannot be saved in mid-episode, so a resumed run
-starts new episodes.
+The environment gets its context in one of the ways of `hand_over.py`. It can report
+`info["success"]` or `info["is_success"]`, and `info["unstable"]`. Observations of any space that
+Gymnasium can flatten become vectors; images are refused. The copies are stepped one after the other
+in this process, or each in its own process. Their state cannot be saved in mid-episode, so a
+resumed run starts new episodes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, SupportsFloat, final
+from typing import Any, Literal, SupportsFloat, TypeAlias, final
 
 import gymnasium
 import numpy as np
@@ -23,12 +24,22 @@ from gymnasium.vector import (
     VectorWrapper,
 )
 
+from selfpaced.environments.flat_observations import flat_observation, flat_space
+from selfpaced.environments.hand_over import (
+    AnyEnv,
+    AppendedContext,
+    HandOver,
+    require_hand_over,
+    reset_in_context,
+)
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 from selfpaced.validation import require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
-_FLAGS = ("success", "unstable")  # optional entries of an info; False where they are missing
+_FLAGS = ("success", "unstable")  # entries of the info of every step
+
+Success: TypeAlias = Callable[[AnyEnv, dict[str, Any]], bool]
 
 
 @final
@@ -38,11 +49,12 @@ class GymnasiumEnvironment:
 
     Raises:
         SelfpacedError: a setting is out of range; from the properties and `make`, the environment
-            cannot be made, has no time limit, or its spaces are not vectors.
+            cannot be made, has no time limit, cannot take its context in this way, or has spaces
+            that are not supported.
 
     Example:
         >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
-        >>> environment = GymnasiumEnvironment("Pendulum-v1", settings=(("g", 9.81),))
+        >>> environment = GymnasiumEnvironment("Pendulum-v1", hand_over=("m", "l"))
         >>> environment.observation_size, environment.action_low, environment.max_episode_steps
         (3, (-2.0,), 200)
     """
@@ -60,17 +72,36 @@ class GymnasiumEnvironment:
     """copies that one process can hold in an evaluation, which needs at least two per seed"""
     min_episode_steps: int = 1
     """length of the shortest possible episode; 1 is always safe"""
+    hand_over: HandOver = "options"
+    """how a context reaches the environment: "options" of reset, a tuple with one attribute of the
+    unwrapped environment per component, or a function of environment and context that is called
+    before reset"""
+    success: Success | None = None
+    """function of environment and info that returns whether a step fulfils the purpose of the
+    context; None: `info["success"]` or `info["is_success"]`, false where both are missing"""
+    append_context: bool | Literal["scaled"] = False
+    """append the context to the observation, as it is or with its bounds scaled to -1 and 1"""
+    context_bounds: tuple[tuple[float, float], ...] = ()
+    """lower and upper bound of every context component, needed to append the context"""
 
     def __post_init__(self) -> None:
         require_positive(self, "time_limit", none_allowed=True)
         require_positive(self, "max_side_by_side", "min_episode_steps")
         require_setting_pairs(self, "settings")
+        require(
+            self.append_context in (True, False, "scaled"),
+            f"append_context must be True, False or 'scaled', got {self.append_context!r}",
+        )
+        require(
+            bool(self.context_bounds) or not self.append_context,
+            "context_bounds must be given to append the context, as ((0.5, 3.0), (0.2, 2.0)), got "
+            "none",
+        )
 
     @property
     def observation_size(self) -> int:
-        """Length of an observation."""
-        (size,) = _check_box(self, "observation", _spaces(self)[0]).shape
-        return size
+        """Length of a flattened observation, appended context included."""
+        return _vector_space(self, _spaces(self)[0]).shape[0]
 
     @property
     def action_low(self) -> tuple[float, ...]:
@@ -97,9 +128,18 @@ class GymnasiumEnvironment:
         """Width and height in pixels that suit its pictures."""
         return PICTURE_SIZE
 
+    @property
+    def appended(self) -> AppendedContext | None:
+        """What adds the context to observations, if anything does."""
+        if not self.append_context:
+            return None
+        lower, upper = zip(*self.context_bounds, strict=True)
+        return AppendedContext(lower, upper, scaled=self.append_context == "scaled")
+
     def make(self, num_envs: int, num_threads: int = 1) -> GymnasiumVector:
         """Return a vector of copies; `num_threads` has no effect."""
         del num_threads
+        _vector_space(self, _spaces(self)[0])  # or raise here, not in another process
         copies: list[Callable[[], gymnasium.Env[Array, Array]]] = [
             partial(_make_row, self, row) for row in range(num_envs)
         ]
@@ -150,9 +190,12 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
     `GymnasiumVector`.
     """
 
-    def __init__(self, env: gymnasium.Env[Array, Array], row: int) -> None:
-        super().__init__(env)
-        self.row = row
+    def __init__(self, environment: GymnasiumEnvironment, row: int) -> None:
+        super().__init__(_make_one(environment))
+        self.settings, self.row = environment, row
+        self.observation_space = _vector_space(environment, self.env.observation_space)
+        self.appended = environment.appended
+        self.context: Array = np.zeros(len(environment.context_bounds))
         self.last: Array = np.zeros(0)
         self.ended = False
 
@@ -162,23 +205,40 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         """Start an episode in the context of this row."""
         options = dict(options or {})
         if "context" in options:
-            options["context"] = np.array(options["context"][self.row])
-        self.last, info = self.env.reset(seed=seed, options=options)
-        self.ended = False
+            self.context = np.array(options.pop("context")[self.row])
+            hand_over = self.settings.hand_over
+            observation, info = reset_in_context(self.env, hand_over, self.context, seed, options)
+        else:
+            observation, info = self.env.reset(seed=seed, options=options)
+        self.last, self.ended = self._observe(observation), False
         return self.last, info
 
     def step(self, action: Array) -> tuple[Array, SupportsFloat, bool, bool, dict[str, object]]:
         """Apply an action until the episode is over."""
         if self.ended:
             return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
-        self.last, reward, terminated, truncated, info = self.env.step(action)
-        self.ended = bool(terminated or truncated)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.last, self.ended = self._observe(observation), bool(terminated or truncated)
         ends: dict[str, object] = {
             "terminated": bool(terminated),
             "truncated": bool(truncated) and not terminated,
-            **{name: bool(info.get(name, False)) for name in _FLAGS},
+            "success": self._is_success(info),
+            "unstable": bool(info.get("unstable", False)),
         }
         return self.last, float(reward), False, False, ends
+
+    def _observe(self, observation: Any) -> Array:
+        """Return the observation as a vector with the context."""
+        flat = flat_observation(self.env.observation_space, observation)
+        if self.appended is None:
+            return flat
+        with_context: Array = self.appended.observation(flat, self.context)
+        return with_context
+
+    def _is_success(self, info: dict[str, Any]) -> bool:
+        if self.settings.success is not None:
+            return bool(self.settings.success(self.env, info))
+        return bool(info.get("success", info.get("is_success", False)))
 
 
 @lru_cache
@@ -187,7 +247,10 @@ def _spaces(
 ) -> tuple[gymnasium.Space[object], gymnasium.Space[object], int | None]:
     """Return observation space, action space and time limit, which only a copy can report."""
     one = _make_one(environment)
+    hand_over = environment.hand_over
+    num = len(hand_over) if isinstance(hand_over, tuple) else 0  # the problem has the components
     try:
+        require_hand_over(one, hand_over, len(environment.context_bounds) or num)
         limit = one.spec.max_episode_steps if one.spec else None
         return one.observation_space, one.action_space, limit
     finally:
@@ -208,14 +271,21 @@ def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env[Array, Array]:
 
 
 def _make_row(environment: GymnasiumEnvironment, row: int) -> gymnasium.Env[Array, Array]:
-    return _Row(_make_one(environment), row)
+    return _Row(environment, row)
+
+
+def _vector_space(environment: GymnasiumEnvironment, space: gymnasium.Space[Any]) -> Box:
+    """Return the space of flattened observations with the appended context."""
+    flat, appended = flat_space(environment.id, space), environment.appended
+    whole = flat if appended is None else appended.space(flat)
+    assert isinstance(whole, Box)
+    return whole
 
 
 def _check_box(environment: GymnasiumEnvironment, what: str, space: gymnasium.Space[object]) -> Box:
     if isinstance(space, Box) and len(space.shape) == 1:
         return space
-    hint = "" if what == "action" else ", for example by gymnasium.wrappers.FlattenObservation"
     raise SelfpacedError(
         f"{what} space of {environment.id} must be a Box of one dimension, got {space}; "
-        f"register an environment that converts it{hint}"
+        "register an environment that converts it"
     )
