@@ -10,7 +10,7 @@ import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.learners.base import Learner
-from selfpaced.problems import Problem
+from selfpaced.problems import Problem, ProblemSource
 from selfpaced.registry import (
     LEARNERS,
     PROBLEMS,
@@ -18,6 +18,7 @@ from selfpaced.registry import (
     default_settings,
     find_problem,
     find_settings,
+    restore_problem,
 )
 from selfpaced.sprl.method import SPRL
 from selfpaced.sprl.policy import EpisodicPolicy
@@ -66,9 +67,10 @@ class Experiment:
     """Everything that determines the outcome, except how seeds are split into blocks.
 
     Args:
-        problem: a short name from `selfpaced list`, a user's as `package.module:PROBLEM`, or a
-            `Problem`. A registered one is stored by its name; another one, made in a notebook for
-            example, can be trained in this process with `training` but not with `run`.
+        problem: a short name from `selfpaced list`, a user's as `package.module:PROBLEM` or
+            `FILE.toml`, or a `Problem`. A registered one is stored by its name, one from a file
+            with the content of the file; another one, made in a notebook for example, can be
+            trained in this process with `training` but not with `run`.
         method: `CurriculumLearning(teacher, learner)` or `SPRL()`.
         seeds: different whole numbers; each is an independent repetition.
         iterations: number of updates of teacher and learner.
@@ -131,7 +133,10 @@ class Experiment:
                 isinstance(self.problem, str),
                 f"problem must be a name or a Problem, got {type(self.problem).__name__}",
             )
-            return find_problem(self.problem)
+            found = find_problem(self.problem)
+            if found.source is not None:  # from now on independent of its file
+                object.__setattr__(self, "problem", found)
+            return found
         problem = self.problem
         if PROBLEMS.get(problem.name) is problem:  # the same experiment as with the name
             object.__setattr__(self, "problem", problem.name)
@@ -205,20 +210,26 @@ class Experiment:
         Raises:
             SelfpacedError: the problem or a part cannot be imported by worker processes.
         """
-        require(
-            isinstance(self.problem, str),
-            f"problem must be named to be saved or run by worker processes, got the object "
-            f"{self.problem_name!r}; put it into a module and name it module:PROBLEM",
-        )
         parts: Plain = {
             role: _part_to_dict(self._part_name(role), settings)
             for role, settings in self.method.parts.items()
         }
-        plain: Plain = {"problem": self.problem, **parts, "seeds": self.seeds}
+        plain: Plain = {"problem": self._problem_to_plain(), **parts, "seeds": self.seeds}
         plain |= dataclasses.asdict(self.budget)
         environment: Any = self.environment
         plain["environment"] = None if environment is None else dataclasses.asdict(environment)
         return plain | {"variant": self.variant}
+
+    def _problem_to_plain(self) -> str | Plain:
+        if isinstance(self.problem, str):
+            return self.problem
+        source = self.problem.source
+        if source is None:
+            raise SelfpacedError(
+                "problem must be named to be saved or run by worker processes, got the object "
+                f"{self.problem_name!r}; put it into a module and name it module:PROBLEM"
+            )
+        return source._asdict()
 
     def _part_name(self, role: str) -> str:
         return self.method.teacher_name if role == "teacher" else self.method.learner_name
@@ -237,8 +248,12 @@ class Experiment:
                 {role: _part_from_dict(role, part) for role, part in parts.items()}
             )
             settings["seeds"] = tuple(plain["seeds"])
+            if isinstance(plain["problem"], dict):
+                settings["problem"] = restore_problem(ProblemSource(**plain["problem"]))
             if plain.get("environment") is not None:
-                kind = type(find_problem(plain["problem"]).environment)
+                problem = settings["problem"]
+                found = problem if isinstance(problem, Problem) else find_problem(problem)
+                kind = type(found.environment)
                 environment = {key: as_tuples(value) for key, value in plain["environment"].items()}
                 settings["environment"] = kind(**environment)
             return cls(**settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import getattr_static
-from typing import Any
+from typing import Any, NamedTuple
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.environments.base import Environment, HasContexts, HostEnvironment
@@ -13,6 +13,13 @@ from selfpaced.errors import require
 from selfpaced.records import Spec
 
 AnyStateEnvironment = Environment[Any]
+
+
+class ProblemSource(NamedTuple):
+    """The TOML file that a problem was read from: enough to make it again without the file."""
+
+    file: str
+    toml: str  # content of the file
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class Problem:
         figures: figures beyond the common ones, each as `module:FIGURE` of a
             `selfpaced.reports.problem_figure.ProblemFigure`.
         presets: published settings, as pairs of a preset's name and `module:PRESET`.
+        source: the file that the problem was read from, if it was; saved with an experiment.
 
     Raises:
         SelfpacedError: the environment is incomplete, or its contexts do not fit.
@@ -53,6 +61,7 @@ class Problem:
     discount: float
     figures: tuple[str, ...] = ()
     presets: tuple[tuple[str, str], ...] = ()
+    source: ProblemSource | None = None
 
     def __post_init__(self) -> None:
         require(

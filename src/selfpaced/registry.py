@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,10 +20,12 @@ from selfpaced.validation import require_choice
 
 if TYPE_CHECKING:
     from selfpaced.learners.base import AnyLearner
-    from selfpaced.problems import Problem
+    from selfpaced.problems import Problem, ProblemSource
     from selfpaced.teachers.base import AnyTeacher
 
 T = TypeVar("T")
+
+FILE_ENDING = ".toml"  # of problem files
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -95,14 +97,32 @@ PROBLEMS: Registry[Problem] = Registry(
 
 
 def find_problem(name: str) -> Problem:
-    """Return a problem by its short name, or a user's as `package.module:PROBLEM`."""
+    """Return a problem by its short name, or a user's as `package.module:PROBLEM` or `FILE.toml`.
+
+    Raises:
+        SelfpacedError: the name is unknown, or the module or file is wrong.
+    """
     from selfpaced.problems import Problem
 
+    if name.endswith(FILE_ENDING):
+        return _problem_file("read_problem")(name)
     found = PROBLEMS.find(name)
     require(
         isinstance(found, Problem),
         f"problem {name!r} must be a selfpaced.Problem, got {type(found).__name__}; "
         "name an instance, not its class",
+    )
+    return found
+
+
+def restore_problem(source: ProblemSource) -> Problem:
+    """Return a problem from the saved content of its file."""
+    return _problem_file("parse_problem")(source)
+
+
+def _problem_file(function: str) -> Callable[..., Problem]:
+    found: Callable[..., Problem] = _import(
+        "problem file", f"selfpaced.integrations.problem_file:{function}"
     )
     return found
 
@@ -175,10 +195,16 @@ def load_object(kind: str, name: str) -> object:
     return found
 
 
+def find_modules_here() -> None:
+    """Let imports find modules in the working directory, also of an installed program."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
 def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
-    if module.partition(".")[0] != "selfpaced" and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    if module.partition(".")[0] != "selfpaced":
+        find_modules_here()
     try:
         found = import_module(module)
     except ModuleNotFoundError as error:

@@ -17,6 +17,7 @@ import tyro
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget, seeds_from
 from selfpaced.presets.neurips2020 import NUM_SEEDS
+from selfpaced.registry import FILE_ENDING
 from selfpaced.runs.folder import folder_name
 from selfpaced.training.curriculum_learning import InitialPolicy
 from selfpaced.validation import require_not_negative, require_positive
@@ -27,7 +28,7 @@ ProblemName = Annotated[
     tyro.conf.Positional[str],
     tyro.conf.arg(
         metavar="PROBLEM",
-        help="problem to learn (see `selfpaced list`), or your own as module:PROBLEM",
+        help="problem to learn (see `selfpaced list`), or your own as module:PROBLEM or FILE.toml",
     ),
 ]
 Words = tuple[str, ...]
@@ -181,7 +182,8 @@ def split_names(names: str) -> list[str]:
 
 def default_folder(*names: str) -> Path:
     """Return the folder of a command's results if `--out` is not given."""
-    return Path("runs") / folder_name(*names)
+    short = (Path(name).stem if name.endswith(FILE_ENDING) else name for name in names)
+    return Path("runs") / folder_name(*short)
 
 
 def _split_settings(arguments: Sequence[str]) -> tuple[list[str], list[Words]]:

@@ -129,7 +129,7 @@ class Progress(Listener):
     def _title(self) -> str:
         experiment = self.experiment
         names = f"{experiment.teacher_name} + {experiment.learner_name}"
-        return f"{experiment.problem} · {names} · {count_seeds(len(experiment.seeds))}"
+        return f"{experiment.problem_name} · {names} · {count_seeds(len(experiment.seeds))}"
 
     def _figures(self) -> dict[str, str]:
         """Labels and values to show."""
@@ -179,7 +179,7 @@ def announcer(console: Console, num_cells: int) -> Callable[[int, Cell, State], 
     """Return a function that prints which of several cells is next."""
 
     def announce(place: int, cell: Cell, state: State) -> None:
-        name = f"{cell.experiment.problem}, {cell.path.name}"
+        name = f"{cell.experiment.problem_name}, {cell.path.name}"
         text = f"[bold]cell {place} of {num_cells}[/] {name}: {_STATES[state]}"
         console.print(text, highlight=False, soft_wrap=True)
 

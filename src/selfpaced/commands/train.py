@@ -95,7 +95,7 @@ def _find_preset(problem: str, method: MethodOptions) -> Experiment:
 
 
 def _describe(preset: Experiment) -> str:
-    names = f"{preset.teacher_name} and {preset.learner_name} on {preset.problem}"
+    names = f"{preset.teacher_name} and {preset.learner_name} on {preset.problem_name}"
     return (
         f"{Options.__doc__} Flags and defaults are those of {names}; for others, name them: "
         "`selfpaced train ball-catching --teacher goal-gan --help`."

@@ -15,6 +15,7 @@ from selfpaced.experiment import (
     require_known,
 )
 from selfpaced.presets.preset import Grid, Preset
+from selfpaced.problems import Problem
 from selfpaced.registry import find_problem, load_object
 from selfpaced.teachers.spdl import SPDL
 
@@ -53,7 +54,8 @@ def neurips2020(
     """Return the paper's experiment; class defaults fill what the paper did not try.
 
     Args:
-        problem: a short name, or a user's problem as `package.module:PROBLEM`.
+        problem: a short name, or a user's problem as `package.module:PROBLEM`
+            or `FILE.toml`.
         teacher: a short name, with an asterisk or `-star` for the paper's starred variant, or a
             user's class as `package.module:Class`.
         learner: a short name or a user's class; None takes PPO, or SPRL's own policy.
@@ -92,9 +94,10 @@ def neurips2020(
     )
 
 
-def find_preset(problem: str) -> Preset:
+def find_preset(problem: str | Problem) -> Preset:
     """Return the paper's table for a problem, an empty one for a problem it does not have."""
-    place = dict(find_problem(problem).presets).get(NAME)
+    found = find_problem(problem) if isinstance(problem, str) else problem
+    place = dict(found.presets).get(NAME)
     if place is None:
         return _NO_PRESET
     preset = load_object("preset", place)
@@ -103,7 +106,7 @@ def find_preset(problem: str) -> Preset:
     return preset
 
 
-def grid_of(problem: str, teacher: str) -> Grid:
+def grid_of(problem: str | Problem, teacher: str) -> Grid:
     """Return the values to try for each setting of a teacher."""
     return find_preset(problem).grids.get(teacher, GRIDS[teacher])
 

@@ -122,7 +122,7 @@ def describe(
 ) -> str:
     """Return the content of `comparison.md`."""
     learners = list(dict.fromkeys(row.learner for row in rows))
-    parts = [f"# Teachers compared on {cells[0].experiment.problem}"]
+    parts = [f"# Teachers compared on {cells[0].experiment.problem_name}"]
     if len(learners) > 1:
         parts.append(_overview(rows, learners))
     for learner in learners:

@@ -47,7 +47,7 @@ def name_runs(folders: list[RunFolder], with_problem: bool, separator: str = ": 
     differ. The folder follows it if other runs would have the same name.
     """
     experiments = [folder.experiment() for folder in folders]
-    problems = [experiment.problem for experiment in experiments]
+    problems = [experiment.problem_name for experiment in experiments]
     names = [name_run(folder) for folder in folders]
     if with_problem and len(set(problems)) > 1:
         names = [

@@ -105,7 +105,7 @@ def _summarise(experiment: Experiment, evaluations: Columns, iterations: int) ->
         return {"mean": mean, "standard_error": error, "per_seed": per_seed}
 
     return {
-        "problem": experiment.problem,
+        "problem": experiment.problem_name,
         "teacher": experiment.teacher_name,
         "learner": experiment.learner_name,
         "seeds": experiment.seeds,

@@ -54,7 +54,7 @@ def find_grid(experiment: Experiment) -> SearchGrid:
         f'the grid of spdl is for pacing="tradeoff", got "mastery" for '
         f"{experiment.problem_name}; {_REMEDY}",
     )
-    return grid_of(experiment.problem_name, experiment.teacher_name)
+    return grid_of(experiment.resolved, experiment.teacher_name)
 
 
 def plan_search(experiment: Experiment, out: Path, grid: SearchGrid | None = None) -> list[Cell]:
