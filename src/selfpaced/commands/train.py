@@ -25,6 +25,7 @@ from selfpaced.commands.tables import show_run
 from selfpaced.experiment import Budget, Experiment
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.registry import PROBLEMS
+from selfpaced.runs.policies import load_policy
 from selfpaced.runs.supervisor import run
 from selfpaced.studies.preset_files import require_use, with_preset_files
 
@@ -54,6 +55,9 @@ class Options:
     """run folder; None is runs/PROBLEM-TEACHER-LEARNER"""
     overwrite: bool = False
     """replace an existing run folder"""
+    start_from: Path | None = None
+    """run folder whose policy all seeds start from, that of its first seed; it needs the same
+    learner and sizes of observations and actions"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
     method: tyro.conf.OmitArgPrefixes[MethodOptions] = MethodOptions()
     budget: tyro.conf.OmitArgPrefixes[Budget] = _BUDGET
@@ -65,8 +69,9 @@ def main(arguments: list[str]) -> None:
     names = (experiment.problem_name, experiment.teacher_name, experiment.learner_name)
     out = options.out or default_folder(*names)
     console = Console(emoji=False)
-    workers = options.repetitions.workers
-    show_run(console, run(experiment, out, workers, options.overwrite, Progress(console)))
+    start = None if options.start_from is None else load_policy(options.start_from)
+    workers, progress = options.repetitions.workers, Progress(console)
+    show_run(console, run(experiment, out, workers, options.overwrite, progress, start))
 
 
 def parse_train(arguments: Sequence[str]) -> tuple[Options, Experiment]:

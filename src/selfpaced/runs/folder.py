@@ -6,6 +6,7 @@ evaluations.csv       one row per evaluation and seed: performance on the target
 contexts.npz          samples, mean and Cholesky factor of the contexts at every evaluation
 policies.safetensors  the learner of every seed after the last iteration, without past steps
 summary.json          the outcome
+start.safetensors     the learner that the run started from, if one was given
 figures/              figures
 checkpoints/          only while the run is not finished
 """
@@ -55,6 +56,11 @@ class RunFolder:
     def figures(self) -> Path:
         """Folder of the figures."""
         return self.path / "figures"
+
+    @property
+    def start_path(self) -> Path:
+        """File of the learner that the run started from; it exists only if one was given."""
+        return self.path / "start.safetensors"
 
     @property
     def checkpoints(self) -> Path:

@@ -1,28 +1,79 @@
-"""The trained policy of a run, for use outside this library."""
+"""The trained policy of a run, for use outside this library or as the start of another run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
 from selfpaced.errors import require
-from selfpaced.learners.base import Policy
-from selfpaced.records import Array
+from selfpaced.learners.base import AnyLearner, Policy
+from selfpaced.records import Array, Spec
 from selfpaced.runs.folder import RunFolder
+from selfpaced.sprl.policy import EpisodicPolicy
 
 S = TypeVar("S")
 
 
+@final
+@dataclass(frozen=True)
+class TrainedPolicy:
+    """A trained learner of one seed: acts, and estimates values. Made by `load_policy`.
+
+    Calling it with observations [..., O] returns legal actions [..., A].
+    """
+
+    learner: AnyLearner | EpisodicPolicy
+    """learner that was trained"""
+    state: Any
+    """its state after the last iteration, without past steps"""
+    spec: Spec
+    """sizes and bounds of observations and actions"""
+    rng: np.random.Generator | None = field(default=None, compare=False)
+    """source of the noise of actions; None acts without noise"""
+
+    def __call__(self, observation: ArrayLike) -> Array:
+        """Return an action for one observation [O], or actions for a batch [..., O].
+
+        Raises:
+            SelfpacedError: the observations have another size.
+        """
+        observed = self._check(observation)
+        shape = (*observed.shape[:-1], self.spec.action_size)
+        noise = np.zeros(shape, np.float32)
+        if self.rng is not None:
+            noise = self.rng.standard_normal(shape, np.float32)
+        action = np.asarray(_act(self.learner, self.state, noise, observed))
+        legal: Array = np.clip(action, self.spec.action_low, self.spec.action_high)
+        return legal.astype(np.float32)
+
+    def value(self, observation: ArrayLike) -> Array:
+        """Return the critic's estimates [...] of the discounted return from observations [..., O].
+
+        Raises:
+            SelfpacedError: the observations have another size.
+        """
+        observed = self._check(observation)
+        return np.asarray(_value(self.learner, self.state, observed))
+
+    def _check(self, observation: ArrayLike) -> Array:
+        observed, size = np.asarray(observation, np.float32), self.spec.observation_size
+        require(
+            observed.ndim > 0 and observed.shape[-1] == size,
+            f"observation must have shape ({size},) or (..., {size}), got {observed.shape}",
+        )
+        return observed
+
+
 def load_policy(
     folder: Path | str, seed: int | None = None, deterministic: bool = True
-) -> Callable[[ArrayLike], Array]:
-    """Return the final policy of one seed: a function from an observation to a legal action.
+) -> TrainedPolicy:
+    """Return the final policy of one seed: a function from observations to legal actions.
 
     Args:
         folder: the run folder.
@@ -30,7 +81,9 @@ def load_policy(
         deterministic: act without noise. SPRL always acts with its mean weights.
 
     Returns:
-        A function of one observation, as our Gymnasium environments give them.
+        A function of one observation or a batch of them, as our Gymnasium environments give them.
+        Its method `value` returns the critic's estimates, and `run(..., start=...)` trains on from
+        it.
 
     Raises:
         SelfpacedError: the folder is not a run folder, or has no such seed.
@@ -40,31 +93,18 @@ def load_policy(
         >>> from selfpaced import load_policy
         >>> environment = gymnasium.make("selfpaced/PointMass3D-v0")
         >>> observation, info = environment.reset(seed=0, options={"context": (2.0, 1.0, 0.0)})
-        >>> act = load_policy("runs/point-mass-3d-spdl-ppo", seed=1)
-        >>> environment.action_space.contains(act(observation))
+        >>> policy = load_policy("runs/point-mass-3d-spdl-ppo", seed=1)
+        >>> environment.action_space.contains(policy(observation))
         True
+        >>> policy([observation, observation]).shape, policy.value(observation).shape
+        ((2, 2), ())
     """
     run = RunFolder(Path(folder))
     experiment = run.experiment()
-    spec, policy = experiment.resolved.spec, experiment.method.policy
     seed = experiment.seeds[0] if seed is None else seed
     state = jax.tree.map(lambda array: array[0], final_learners(run, (seed,)))
-    rng = np.random.default_rng(seed)
-
-    def act(observation: ArrayLike) -> Array:
-        observed = np.asarray(observation, np.float32)
-        require(
-            observed.shape == (spec.observation_size,),
-            f"observation must have shape ({spec.observation_size},), got {observed.shape}",
-        )
-        noise = np.zeros(spec.action_size, np.float32)
-        if not deterministic:
-            noise = rng.standard_normal(spec.action_size, np.float32)
-        action = np.asarray(_act_once(policy, noise, state, observed))
-        legal: Array = np.clip(action, spec.action_low, spec.action_high)
-        return legal.astype(np.float32)
-
-    return act
+    rng = None if deterministic else np.random.default_rng(seed)
+    return TrainedPolicy(experiment.method.policy, state, experiment.resolved.spec, rng)
 
 
 def final_learners(run: RunFolder, seeds: tuple[int, ...]) -> Any:
@@ -78,7 +118,17 @@ def final_learners(run: RunFolder, seeds: tuple[int, ...]) -> Any:
 
 
 @partial(jax.jit, static_argnums=0)
-def _act_once(
-    policy: Policy[S], noise: jax.typing.ArrayLike, state: S, observation: jax.typing.ArrayLike
-) -> jax.Array:
-    return policy.policy(noise, state, observation)  # type: ignore[arg-type]
+def _act(policy: Policy[S], state: S, noise: jax.Array, observation: jax.Array) -> jax.Array:
+    """Actions [..., A]; a policy itself is a function of one observation."""
+
+    def act(noise: jax.Array, observed: jax.Array) -> jax.Array:
+        return policy.policy(noise, state, observed)
+
+    for _ in range(observation.ndim - 1):
+        act = jax.vmap(act)
+    return act(noise, observation)
+
+
+@partial(jax.jit, static_argnums=0)
+def _value(learner: AnyLearner, state: S, observation: jax.Array) -> jax.Array:
+    return learner.value(state, observation)

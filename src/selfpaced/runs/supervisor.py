@@ -13,12 +13,15 @@ from typing import IO
 
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment
+from selfpaced.runs.context_advice import context_advice
 from selfpaced.runs.cores import usable_cores
 from selfpaced.runs.export import export
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.locks import training_lock
+from selfpaced.runs.policies import TrainedPolicy
 from selfpaced.runs.processes import Listener, listen, notify, started_workers
 from selfpaced.runs.replacement import create_run, forget_replaced, withdraw
+from selfpaced.runs.warm_start import require_start_fits, save_start
 
 
 def run(
@@ -27,6 +30,7 @@ def run(
     workers: int | None = None,
     overwrite: bool = False,
     listener: Listener | None = None,
+    start: TrainedPolicy | None = None,
 ) -> RunFolder:
     """Run an experiment into a new folder, with every worker pinned to a core of its own.
 
@@ -36,6 +40,8 @@ def run(
         workers: number of processes; None starts one per core.
         overwrite: replace an existing run folder.
         listener: receives progress events.
+        start: a policy of `load_policy` from which the learner of every seed starts; the teacher
+            starts anew. It is saved in the run folder.
 
     Returns:
         The finished run.
@@ -60,9 +66,14 @@ def run(
     require(num > 0, f"workers must be positive, got {workers}")
     blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
     folder = RunFolder(Path(out))
+    if start is not None:
+        require_start_fits(experiment, start)
+    advice = context_advice(experiment.resolved)
     with training_lock(folder.path) as lock:
         create_run(folder.path, experiment, blocks, overwrite)
-        _train_in(folder, experiment, lock, listener or Listener(), is_new=True)
+        if start is not None:
+            save_start(folder.start_path, start)
+        _train_in(folder, experiment, lock, listener or Listener(), is_new=True, advice=advice)
     return folder
 
 
@@ -113,7 +124,12 @@ def _split(seeds: tuple[int, ...], num: int) -> list[tuple[int, ...]]:
 
 
 def _train_in(
-    folder: RunFolder, experiment: Experiment, lock: IO[str], listener: Listener, is_new: bool
+    folder: RunFolder,
+    experiment: Experiment,
+    lock: IO[str],
+    listener: Listener,
+    is_new: bool,
+    advice: str | None = None,
 ) -> None:
     """Train, and export what the workers have saved, however training ends."""
     began = time.monotonic()
@@ -122,6 +138,9 @@ def _train_in(
     with _termination_interrupts():
         try:
             listener.started(experiment)
+            if advice is not None:
+                num_seeds = len(experiment.seeds)
+                listener.received(0, {"advice": advice, "iteration": 0, "num_seeds": num_seeds})
             with started_workers(folder, lock, listener) as processes:
                 errors = listen(folder, processes, listener)
         except KeyboardInterrupt:

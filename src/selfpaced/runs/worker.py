@@ -25,6 +25,7 @@ from selfpaced.runs.devices import require_device
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.stopwatch import Stopwatch, TimedTeachers
 from selfpaced.runs.storage import Notes
+from selfpaced.runs.warm_start import start_learners
 from selfpaced.training.loop import AnyLoop
 
 SECONDS_BETWEEN_REPORTS = 0.2
@@ -93,6 +94,7 @@ class BlockRun:
         self.experiment = folder.experiment()
         self.seeds = folder.blocks()[block]
         self.path = folder.checkpoint_path(block)
+        self.start_path = folder.start_path
         self.stopwatch = Stopwatch()
         self.evaluated_after = frozenset(self.experiment.evaluation_iterations)
         self.evaluated: Metrics = {}
@@ -108,6 +110,10 @@ class BlockRun:
         checkpoint = Checkpoint.start(training, self.experiment)
         if self.path.exists():
             checkpoint = checkpoint.restore(self.path)
+        else:
+            learners = checkpoint.state.learner
+            learners = start_learners(self.start_path, self.experiment, learners)
+            checkpoint.state = checkpoint.state._replace(learner=learners)
         self.stopwatch.seconds = checkpoint.teacher_seconds
         self._report_iteration(checkpoint.iteration)
         saved = reported = time.monotonic()
