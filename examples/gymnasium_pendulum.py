@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import gymnasium
+from collections.abc import Mapping, Sequence
 
 UPRIGHT, SLOW = 0.3, 1.0  # angle in rad, speed in rad/s
 
 
-def is_upright(environment: gymnasium.Env[Any, Any], info: dict[str, Any]) -> bool:
+def is_upright(observation: Sequence[float], info: Mapping[str, object]) -> bool:
     """Return whether the pendulum stands upright and hardly moves; the last step decides."""
-    angle, speed = environment.unwrapped.state  # type: ignore[attr-defined]
-    off_upright = abs((angle + math.pi) % (2.0 * math.pi) - math.pi)
-    return bool(off_upright < UPRIGHT and abs(speed) < SLOW)
+    cosine, _, speed = observation[:3]
+    return bool(cosine > math.cos(UPRIGHT) and abs(speed) < SLOW)

@@ -119,10 +119,10 @@ def test_success_comes_from_the_info_under_either_name(name):
     assert vector.step(np.zeros((2, 1)))[-1]["success"].tolist() == [True, False]
 
 
-def test_success_comes_from_a_function_of_environment_and_info():
-    def is_high(environment, info):
+def test_success_comes_from_a_function_of_observation_and_info():
+    def is_high(observation, info):
         assert "success" in info
-        return environment.unwrapped.height > 1.5
+        return observation["beds"][0, 0] > 1.5
 
     vector = GymnasiumEnvironment("tests/Garden-v0", success=is_high).make(1)
     vector.reset(seed=[1], options={"context": np.array([[1.0]])})

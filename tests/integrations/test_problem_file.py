@@ -32,8 +32,8 @@ initial = {mean = 2, std = 0.2}
 target = {mean = 0.5, std = 0.1}
 """
 FUNCTIONS = """
-def is_fast(environment, info):
-    return abs(environment.unwrapped.state[1]) > 1.0
+def is_fast(observation, info):
+    return abs(observation[2]) > 1.0
 
 def set_mass(environment, context):
     environment.unwrapped.m = context[0]

@@ -26,7 +26,6 @@ from gymnasium.vector import (
 
 from selfpaced.environments.flat_observations import flat_observation, flat_space
 from selfpaced.environments.hand_over import (
-    AnyEnv,
     AppendedContext,
     HandOver,
     require_hand_over,
@@ -39,7 +38,7 @@ from selfpaced.validation import require_positive, require_setting_pairs
 PICTURE_SIZE = (480, 360)  # pixels
 _FLAGS = ("success", "unstable")  # entries of the info of every step
 
-Success: TypeAlias = Callable[[AnyEnv, dict[str, Any]], bool]
+Success: TypeAlias = Callable[[Any, dict[str, Any]], bool]  # of observation and info
 
 
 @final
@@ -77,8 +76,8 @@ class GymnasiumEnvironment:
     unwrapped environment per component, or a function of environment and context that is called
     before reset"""
     success: Success | None = None
-    """function of environment and info that returns whether a step fulfils the purpose of the
-    context; None: `info["success"]` or `info["is_success"]`, false where both are missing"""
+    """function of the environment's own observation and info that returns whether a step fulfils
+    the purpose of the context; None: `info["success"]` or `info["is_success"]`"""
     append_context: bool | Literal["scaled"] = False
     """append the context to the observation, as it is or with its bounds scaled to -1 and 1"""
     context_bounds: tuple[tuple[float, float], ...] = ()
@@ -222,7 +221,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         ends: dict[str, object] = {
             "terminated": bool(terminated),
             "truncated": bool(truncated) and not terminated,
-            "success": self._is_success(info),
+            "success": self._is_success(observation, info),
             "unstable": bool(info.get("unstable", False)),
         }
         return self.last, float(reward), False, False, ends
@@ -235,9 +234,9 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         with_context: Array = self.appended.observation(flat, self.context)
         return with_context
 
-    def _is_success(self, info: dict[str, Any]) -> bool:
+    def _is_success(self, observation: Any, info: dict[str, Any]) -> bool:
         if self.settings.success is not None:
-            return bool(self.settings.success(self.env, info))
+            return bool(self.settings.success(observation, info))
         return bool(info.get("success", info.get("is_success", False)))
 
 

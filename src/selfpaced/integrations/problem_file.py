@@ -7,7 +7,7 @@ discount = 0.99
 id = "Pendulum-v1"                          # for gymnasium.make
 settings = {g = 9.81}                       # optional, further arguments of gymnasium.make
 hand_over = ["m", "l"]                      # optional: attributes, "options" or "module:function"
-success = "module:function"                 # optional, called with environment and info
+success = "module:function"                 # optional, called with observation and info
 append_context = "scaled"                   # optional: true, false or "scaled"
 time_limit = 200                            # optional, and other fields of GymnasiumEnvironment
 
