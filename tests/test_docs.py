@@ -81,10 +81,12 @@ def options_of(command):
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path, monkeypatch):
-    """A working directory with the modules and the preset that the pages describe."""
+    """A working directory with the modules, the problem file and the preset of the pages."""
     for name, text in MODULES.items():
         (tmp_path / f"{name}.py").write_text(code_with(text))
         monkeypatch.delitem(sys.modules, name, raising=False)
+    [problem, *_] = blocks("toml")
+    (tmp_path / "heavy.toml").write_text(problem.values[0])
     preset = tmp_path / "runs" / "search-point-mass-3d-alp-gmm-ppo" / "preset.json"
     write_json(preset, neurips2020("point-mass-3d", "alp-gmm").to_dict())
     monkeypatch.chdir(tmp_path)
