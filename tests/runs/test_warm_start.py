@@ -29,7 +29,10 @@ SMALL = replace(
     steps_per_iteration=256,
     evaluation_episodes=5,
 )
-LEARNERS = [PPO(hidden=(8,)), SAC(hidden=(8,))]
+LEARNERS = [  # as on the command line
+    replace(neurips2020("point-mass-2d", "random", name).method.learner, hidden=(8,))
+    for name in ("ppo", "sac")
+]
 OBSERVATIONS = np.linspace(-1.0, 1.0, 18, dtype=np.float32).reshape(3, 6)
 
 
