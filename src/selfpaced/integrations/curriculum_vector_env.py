@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
@@ -14,10 +14,11 @@ from selfpaced.integrations.curriculum_env import RECORD_KEY
 from selfpaced.records import Array
 
 Infos = dict[str, Any]
+Rows: TypeAlias = "SyncVectorEnv[Any, Any] | AsyncVectorEnv[Any, Any]"  # of 1.4
 
 
 @final
-class CurriculumVectorEnv(VectorWrapper[Any, Any, Array, Array, Array]):
+class CurriculumVectorEnv(VectorWrapper):  # generic since Gymnasium 1.4 only
     """Hands contexts to the environments of a vector, and records the episodes that end in them.
 
     A training loop then only calls `curriculum.update` once in a while; contexts that were not
@@ -96,9 +97,8 @@ class CurriculumVectorEnv(VectorWrapper[Any, Any, Array, Array, Array]):
             )
 
 
-def _checked_rows(
-    env: VectorEnv[Any, Any, Array],
-) -> SyncVectorEnv[Any, Any] | AsyncVectorEnv[Any, Any]:
+def curriculum_rows(env: VectorEnv[Any, Any, Any]) -> Rows | None:
+    """Return the vector inside its wrappers if its environments have a `CurriculumEnv`."""
     rows = env.unwrapped
     if isinstance(rows, SyncVectorEnv | AsyncVectorEnv):
         try:
@@ -106,8 +106,15 @@ def _checked_rows(
             return rows
         except AttributeError:
             pass
-    raise SelfpacedError(
-        "env must be a SyncVectorEnv or AsyncVectorEnv of CurriculumEnv, got "
-        f"{type(rows).__name__} of other environments; write SyncVectorEnv([lambda: "
-        "CurriculumEnv(gymnasium.make(...), contexts)] * 8)"
-    )
+    return None
+
+
+def _checked_rows(env: VectorEnv[Any, Any, Array]) -> Rows:
+    rows = curriculum_rows(env)
+    if rows is None:
+        raise SelfpacedError(
+            "env must be a SyncVectorEnv or AsyncVectorEnv of CurriculumEnv, got "
+            f"{type(env.unwrapped).__name__} of other environments; write SyncVectorEnv([lambda: "
+            "CurriculumEnv(gymnasium.make(...), contexts)] * 8)"
+        )
+    return rows
