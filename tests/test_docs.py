@@ -44,6 +44,10 @@ MODULES = {  # file that a page asks the reader to write -> what its code contai
     "mine": "GATE = ",
 }
 
+ELSEWHERE = {  # page -> where its code is executed instead
+    "rllib.md": pytest.mark.skip(reason="executed by tests/integrations/rllib, with RLlib"),
+}
+
 
 def blocks(language):
     found = []
@@ -51,7 +55,8 @@ def blocks(language):
         for number, block in enumerate(
             re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
         ):
-            found.append(pytest.param(block, id=f"{page.parent.name}/{page.name}-{number}"))
+            name = f"{page.parent.name}/{page.name}-{number}"
+            found.append(pytest.param(block, id=name, marks=ELSEWHERE.get(page.name, ())))
     return found
 
 

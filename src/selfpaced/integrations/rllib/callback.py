@@ -107,7 +107,9 @@ class CurriculumCallback(RLlibCallback):
     ) -> None:
         """Send contexts to training runners that have been started again."""
         if not is_evaluation:
-            restarted = [each for each in _reports(algorithm) if each.worker_index in env_runner_indices]
+            restarted = [
+                each for each in _reports(algorithm) if each.worker_index in env_runner_indices
+            ]
             self._supply(algorithm, restarted)
 
     def on_evaluate_start(self, *, algorithm: Algorithm, **kwargs: Any) -> None:
@@ -129,7 +131,9 @@ class CurriculumCallback(RLlibCallback):
             return
         drawn = self._known_curriculum().sample(num_envs * self._batch_size)
         per_env = iter([drawn[row::num_envs] for row in range(num_envs)])
-        batches = {each.worker_index: [next(per_env) for _ in range(each.num_envs)] for each in reports}
+        batches = {
+            each.worker_index: [next(per_env) for _ in range(each.num_envs)] for each in reports
+        }
         algorithm.env_runner_group.foreach_env_runner(
             partial(supply, batches=batches, discount=algorithm.config.gamma)
         )

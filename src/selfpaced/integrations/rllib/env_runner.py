@@ -44,9 +44,7 @@ def report(runner: SingleAgentEnvRunner) -> RunnerReport | None:
     )
 
 
-def supply(
-    runner: SingleAgentEnvRunner, batches: dict[int, list[Array]], discount: float
-) -> None:
+def supply(runner: SingleAgentEnvRunner, batches: dict[int, list[Array]], discount: float) -> None:
     """Replace the unused contexts of a runner by its entry of the batches, one per environment."""
     if runner.env is None or runner.worker_index not in batches:
         return
