@@ -8,6 +8,8 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Dict
+from gymnasium.wrappers import TransformObservation
 
 pytest.importorskip("ray.rllib", reason="RLlib is not installed", exc_type=ImportError)
 
@@ -15,14 +17,16 @@ import torch
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.sac import SACConfig
+from ray.rllib.connectors.env_to_module import FlattenObservations
 from ray.rllib.connectors.env_to_module.observation_preprocessor import (
     SingleAgentObservationPreprocessor,
 )
 from ray.tune import register_env
 
-from selfpaced import SelfpacedError, SelfpacedWarning
+from selfpaced import CurriculumEnv, SelfpacedError, SelfpacedWarning
 from selfpaced.integrations.rllib import curriculum_callbacks
-from tests.integrations.counting import CONTEXTS, make
+from selfpaced.integrations.rllib.learner_values import value_function
+from tests.integrations.counting import CONTEXTS, Counting, make
 from tests.integrations.rllib import journal
 
 pytestmark = [pytest.mark.usefixtures("ray_cluster"), pytest.mark.timeout(300)]
@@ -39,6 +43,13 @@ class Doubled(SingleAgentObservationPreprocessor):
 
     def preprocess(self, observation, episode):
         return observation * 2
+
+
+def make_dict():
+    named = TransformObservation(
+        Counting(), lambda seen: {"seen": seen}, Dict({"seen": Counting.observation_space})
+    )
+    return CurriculumEnv(named, CONTEXTS, append_context=True)
 
 
 def ppo(**env_runners):
@@ -86,13 +97,17 @@ def first_learner(algorithm, function):
 def _algorithm(ray_cluster):
     journal.forget()
     config = ppo(num_env_runners=2).evaluation(evaluation_interval=1000, evaluation_duration=6)
-    algorithm = config.build_algo()
+    algorithm = config.learners(num_learners=1).build_algo()
     yield algorithm
     algorithm.stop()
 
 
-def test_contexts_are_used_in_order_and_each_episode_is_recorded_once(algorithm):
-    results = [algorithm.train() for _ in range(3)]
+@pytest.fixture(scope="module", name="results")
+def _results(algorithm):
+    return [algorithm.train() for _ in range(3)]
+
+
+def test_contexts_are_used_in_order_and_each_episode_is_recorded_once(algorithm, results):
     seen = check_all_used_and_recorded(algorithm.env_runner_group)
     assert len(seen) == 4
     assert all(len(row) > 6 for row in seen)
@@ -102,14 +117,14 @@ def test_contexts_are_used_in_order_and_each_episode_is_recorded_once(algorithm)
         assert result["curriculum"]["teacher/value"] == episodes.value.mean()
 
 
-def test_returns_are_discounted_as_the_algorithm_does(algorithm):
+def test_returns_are_discounted_as_the_algorithm_does(results):
     episodes = journal.recorded[-1]
     np.testing.assert_array_equal(episodes.length, np.rint(episodes.context[:, 0]))
     geometric = (1 - GAMMA**episodes.length) / (1 - GAMMA)
     np.testing.assert_allclose(episodes.discounted_return, geometric)
 
 
-def test_values_come_from_the_critic_of_the_learners(algorithm):
+def test_values_come_from_the_critic_of_the_learners(algorithm, results):
     episodes = journal.recorded[-1]
     first = np.stack([np.zeros(episodes.num), episodes.context[:, 1]], 1).astype(np.float32)
     np.testing.assert_array_equal(episodes.first_observation, first)
@@ -121,7 +136,7 @@ def test_values_come_from_the_critic_of_the_learners(algorithm):
     np.testing.assert_allclose(episodes.value, first_learner(algorithm, values), rtol=1e-5)
 
 
-def test_evaluation_draws_from_the_target_and_takes_no_contexts(algorithm):
+def test_evaluation_draws_from_the_target_and_takes_no_contexts(algorithm, results):
     num_issued, before = len(journal.issued), attributes(algorithm.env_runner_group, "seen")
     algorithm.evaluate()
     seen = attributes(algorithm.eval_env_runner_group, "seen")
@@ -136,7 +151,7 @@ def test_evaluation_draws_from_the_target_and_takes_no_contexts(algorithm):
     assert len(journal.issued) == num_issued + 1
 
 
-def test_a_runner_that_was_killed_gets_contexts_again(algorithm):
+def test_a_runner_that_was_killed_gets_contexts_again(algorithm, results):
     group = algorithm.env_runner_group
 
     def processes():
@@ -167,13 +182,13 @@ def _local(ray_cluster):
     journal.forget()
     config = ppo(num_env_runners=0, env_to_module_connector=lambda env, spaces, device: Doubled())
     algorithm = config.build_algo()
+    for _ in range(3):
+        algorithm.train()
     yield algorithm
     algorithm.stop()
 
 
 def test_the_runner_of_the_algorithm_itself_gets_contexts(local):
-    for _ in range(3):
-        local.train()
     assert len(check_all_used_and_recorded(local.env_runner_group)) == 2
     assert len(journal.recorded) == 3
 
@@ -182,6 +197,11 @@ def test_observations_are_recorded_as_connectors_make_them(local):
     episodes = journal.recorded[-1]
     doubled = 2 * episodes.context[:, 1].astype(np.float32)
     np.testing.assert_array_equal(episodes.first_observation[:, 1], doubled)
+
+
+def test_observations_of_another_size_than_the_module_has_are_not_valued(local):
+    assert value_function(local, 2) is not None
+    assert value_function(local, 3) is None
 
 
 def test_evaluation_on_the_training_runner_is_refused(local):
@@ -198,14 +218,21 @@ def test_a_checkpoint_has_the_curriculum_and_new_contexts_follow(local, tmp_path
     assert state == {**saved, "num_draws": saved["num_draws"] + 1}
     before = {tuple(context) for row in seen_before for context in row}
     latest = journal.issued[-1]
-    assert restored.train()["curriculum"]["num_updates"] == 4
+    assert restored.train()["curriculum"]["num_updates"] == saved["num_updates"] + 1
     for number, row in enumerate(attributes(restored.env_runner_group, "seen")):
         assert row == latest[number::2][: len(row)].tolist()
         assert before.isdisjoint(map(tuple, row))
     restored.stop()
+
+
+def test_ray_tune_saves_and_loads_the_curriculum(local, tmp_path):
+    curriculum = local.callbacks[0].curriculum
+    local.save_checkpoint(str(tmp_path))  # the two methods that Tune calls
+    saved = curriculum.state_dict()
     local.train()
-    local.restore_from_path(path)
-    assert curriculum.state_dict() == state
+    assert curriculum.num_updates == saved["num_updates"] + 1
+    local.load_checkpoint(str(tmp_path))
+    assert curriculum.state_dict() == {**saved, "num_draws": saved["num_draws"] + 1}
 
 
 def test_a_checkpoint_without_a_curriculum_is_noticed(local):
@@ -214,7 +241,51 @@ def test_a_checkpoint_without_a_curriculum_is_noticed(local):
         local.set_state(state)
 
 
-# other algorithms, and mistakes
+# other settings, other algorithms, and mistakes
+
+
+def test_rollouts_of_whole_episodes_record_those_that_end(ray_cluster):
+    journal.forget()
+    algorithm = ppo(num_env_runners=0, batch_mode="complete_episodes").build_algo()
+    algorithm.train()
+    seen = attributes(algorithm.env_runner_group, "seen")
+    for number, row in enumerate(seen):
+        journal.check_used_in_order(row, number, len(seen))
+    used = [tuple(context) for row in seen for context in row]
+    recorded = [*map(tuple, journal.recorded_contexts())]
+    assert len({*used}) == len(used)
+    assert len({*recorded}) == len(recorded) > 8
+    assert {*recorded} <= {*used}
+    algorithm.stop()
+
+
+def test_a_recurrent_module_gives_returns_with_a_warning(ray_cluster):
+    journal.forget()
+    config = ppo(num_env_runners=0)
+    config = config.rl_module(model_config={**MODEL, "use_lstm": True, "max_seq_len": 4})
+    algorithm = config.build_algo()
+    with pytest.warns(SelfpacedWarning, match="uses discounted returns"):
+        algorithm.train()
+    episodes = journal.recorded[-1]
+    np.testing.assert_array_equal(episodes.value, episodes.discounted_return)
+    algorithm.stop()
+
+
+def test_dictionaries_that_a_connector_flattens_have_values(ray_cluster):
+    journal.forget()
+    register_env("counting-dict", lambda config: make_dict())
+    config = ppo(
+        num_env_runners=0, env_to_module_connector=lambda env, spaces, device: FlattenObservations()
+    ).environment("counting-dict")
+    algorithm = config.build_algo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SelfpacedWarning)
+        algorithm.train()
+    episodes = journal.recorded[-1]
+    expected = [[*context, 0.0, context[1]] for context in episodes.context.astype(np.float32)]
+    np.testing.assert_array_equal(episodes.first_observation, expected)
+    assert np.ptp(episodes.value) > 0
+    algorithm.stop()
 
 
 def test_sac_gives_its_q_values_and_contexts_that_run_out_become_more(ray_cluster):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gymnasium import spaces
+import numpy as np
+import tree
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
@@ -37,8 +38,7 @@ def report(runner: SingleAgentEnvRunner) -> RunnerReport | None:
         return None
     rows = curriculum_rows(runner.env)
     num_unused = 0 if rows is None else min(map(len, rows.get_attr("next_contexts")))
-    records = getattr(runner, _RECORDS, [])
-    setattr(runner, _RECORDS, [])
+    records = vars(runner).pop(_RECORDS, [])
     return RunnerReport(
         runner.worker_index, runner.env.num_envs, rows is not None, num_unused, records
     )
@@ -65,6 +65,5 @@ def keep_record(
         return
     # connectors write the observations that they make for the module into the episode
     first = [*previous_chunks, episode][0].get_observations(0)
-    flat = spaces.flatten(runner.module.observation_space, first)
-    records = getattr(runner, _RECORDS, [])
-    setattr(runner, _RECORDS, [*records, {**record, "first_observation": flat}])
+    flat = np.concatenate([np.ravel(part) for part in tree.flatten(first)])
+    vars(runner).setdefault(_RECORDS, []).append({**record, "first_observation": flat})

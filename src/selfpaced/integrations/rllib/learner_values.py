@@ -5,7 +5,7 @@ Env runners have no critic; the learner group does.
 | module | value |
 |---|---|
 | `ValueFunctionAPI`, as in PPO, APPO and IMPALA | the critic |
-| SAC with continuous actions | the smaller Q of the twins, at the most likely action |
+| SAC with continuous actions | the smaller Q of the twins, at the policy's mean action |
 | others, and modules with a recurrent state | none |
 """
 
@@ -20,6 +20,7 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.sac.default_sac_rl_module import DefaultSACRLModule
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.columns import Columns
+from ray.rllib.core.distribution.torch.torch_distribution import TorchSquashedGaussian
 from ray.rllib.core.learner.learner import Learner
 from ray.rllib.core.rl_module.apis import ValueFunctionAPI
 from ray.rllib.core.rl_module.rl_module import RLModule
@@ -58,7 +59,10 @@ def _can_estimate(learner: Learner, observation_size: int) -> bool:
 
 
 def _is_continuous_sac(module: RLModule) -> bool:
-    return isinstance(module, DefaultSACRLModule) and isinstance(module.action_space, spaces.Box)
+    return (
+        isinstance(module, DefaultSACRLModule)
+        and module.get_inference_action_dist_cls() is TorchSquashedGaussian
+    )
 
 
 def _estimates(learner: Learner, observations: Array) -> Array:
@@ -72,7 +76,8 @@ def _estimates(learner: Learner, observations: Array) -> Array:
             estimates = module.compute_values(inputs)
         else:
             logits = module.forward_inference(inputs)[Columns.ACTION_DIST_INPUTS]
-            policy = module.get_inference_action_dist_cls().from_logits(logits).to_deterministic()
-            estimates = module.compute_q_values({**inputs, Columns.ACTIONS: policy.sample()})
+            # `to_deterministic` of this distribution returns the mean without squashing it
+            actions = TorchSquashedGaussian.from_logits(logits).loc.tanh()
+            estimates = module.compute_q_values({**inputs, Columns.ACTIONS: actions})
     found: Array = estimates.cpu().numpy()
     return found
