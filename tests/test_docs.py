@@ -1,5 +1,6 @@
 """Everything that the pages show is executed."""
 
+import ast
 import dataclasses
 import re
 import shlex
@@ -102,8 +103,8 @@ def _folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_python_on_the_pages_runs(code, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_python_on_the_pages_runs(code, folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
     exec(compile(code, "page", "exec"), {"__name__": "page"})
 
 
@@ -249,3 +250,25 @@ def test_a_page_has_one_title():
     for page in PAGES:
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
         assert len(re.findall(r"^# ", prose, re.M)) == 1, page
+
+
+def messages(source):
+    """Return every string in the library, with … for the values in it."""
+    for path in source.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node, ast.JoinedStr):
+                parts = (getattr(part, "value", "…") for part in node.values)
+                yield "".join(part if isinstance(part, str) else "…" for part in parts)
+
+
+def test_the_messages_in_the_tables_of_troubleshooting_exist():
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    known = list(messages(ROOT / "src"))
+    tables = re.findall(r"^\| message \|.*?(?=^$)", text, re.S | re.M)
+    quoted = [row for table in tables for row in re.findall(r"^\| `(.*?)` \|", table, re.M)]
+    assert len(quoted) > 20
+    for message in quoted:  # N, M, X and 'x' stand for values
+        parts = [part.strip() for part in re.split(r"\b[NMX]\b|…|'[^']*'|\[a, b\]|\d+", message)]
+        assert any(all(part in text for part in parts) for text in known), message

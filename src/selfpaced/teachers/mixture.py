@@ -2,7 +2,7 @@
 
 The components of all mixtures lie one after another on a single axis, so that one pass of array
 operations advances every mixture that has not converged: for a few hundred rows this takes a tenth
-of the time of fitting them in turn (docs/decisions/0005). The rules are scikit-learn's:
+of the time of fitting them in turn (decision 0005). The rules are scikit-learn's:
 initialisation by k-means, full covariances, its tolerance, regularisation and limit on iterations.
 The k-means of all sizes start from prefixes of one k-means++ sequence: each prefix is a fair draw.
 """
