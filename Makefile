@@ -1,12 +1,16 @@
 # make demo: install into .venv, train a point mass with and without SPDL, draw figures of both.
-# make check: install, then check formatting, lint rules and types.
-# make test: install, then run the tests.
+# make check: check formatting, lint rules and types.
+# make test: install what integrations need, too, and run the tests.
+# make test-rllib: run the tests of RLlib, in an environment of their own.
 # make docs: build the site in build/site/html.
+# make package: build the package, install it on every supported Python and use it.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
+VENV_RLLIB ?= .venv-rllib
 BIN = $(VENV)/bin
+TORCH ?= torch==2.13.0
 
-.PHONY: install demo test test-slow check docs bench clean
+.PHONY: install demo check test test-slow test-rllib docs package bench clean
 
 install: $(VENV)/.installed
 
@@ -17,30 +21,47 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
+# torch first: without a version, the other packages would pull in the newest build, with CUDA
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+# RLlib pins Gymnasium to one version, so it has an environment of its own
+$(VENV_RLLIB)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV_RLLIB)
+	$(VENV_RLLIB)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV_RLLIB)/bin/python -m pip install --quiet $(TORCH)
+	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib]'
+	touch $@
+
 demo: install
 	$(BIN)/python examples/demo.py
 
-test: install
-	$(BIN)/python -m pytest
-
-test-slow: install
-	$(BIN)/python -m pytest -m slow --timeout 3600
-
-check: install
+# types depend on the installed libraries, so they are checked where all of them are
+check: $(VENV)/.installed-test
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-docs
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -m slow --timeout 3600
+
+test-rllib: $(VENV_RLLIB)/.installed
+	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 tests/integrations/rllib
+
+docs: $(VENV)/.installed-test
 	$(BIN)/python docs/assemble.py build/site
 	$(BIN)/zensical build --strict --config-file build/site/mkdocs.yml
 	@echo "open build/site/html/index.html"
 
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	touch $@
+package: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 0 -m slow tests/packaging
 
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/spdl_update.py
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/teachers.py
@@ -48,20 +69,5 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/ant_iteration.py
 	$(BIN)/python benchmarks/memory.py
 
-# torch first, so that the peers use the installed build
-$(VENV)/.installed-docs: $(VENV)/.installed-docs
-	$(BIN)/python docs/assemble.py build/site
-	$(BIN)/zensical build --strict --config-file build/site/mkdocs.yml
-	@echo "open build/site/html/index.html"
-
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	touch $@
-
-bench: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	touch $@
-
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(VENV_RLLIB) build dist .pytest_cache .ruff_cache .mypy_cache

@@ -27,7 +27,15 @@ BESIDES = {  # file of the repository -> its page
     "CHANGELOG.md": "changelog.md",
 }
 ORDER = (  # of the navigation; what is not listed follows by name
-    *("index.md", "quickstart.md", "tutorials", "concepts.md", "guides", "integrations"),
+    *(
+        "index.md",
+        "install.md",
+        "quickstart.md",
+        "tutorials",
+        "concepts.md",
+        "guides",
+        "integrations",
+    ),
     *("teachers", "sprl.md", "learners", "problems", "extend", "cli.md", "api", "devices.md"),
     *("troubleshooting.md", "results.md", "benchmarks.md", "decisions", "contributing.md"),
 )

@@ -62,13 +62,13 @@ def test_a_video_that_cannot_be_written_is_reported(tmp_path, name, fps, message
 
 
 def test_without_ffmpeg_the_message_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(video, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(SelfpacedError, match=r"pip install 'selfpaced\[video\]'"):
         require_format(tmp_path / "video.mp4")
 
 
 def test_an_mp4_has_even_sides(tmp_path, monkeypatch):
-    monkeypatch.setattr(video, "find_spec", lambda name: object())
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", types.ModuleType("imageio_ffmpeg"))
     require_format(tmp_path / "video.mp4", size=(40, 30))
     with pytest.raises(SelfpacedError, match="must be even, got 41 and 30"):
         require_format(tmp_path / "video.mp4", size=(41, 30))
@@ -105,7 +105,6 @@ def use_as_ffmpeg(monkeypatch, program, folder):
     script.chmod(0o755)
     module = types.SimpleNamespace(get_ffmpeg_exe=lambda: str(script))
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", module)
-    monkeypatch.setattr(video, "find_spec", lambda name: object())
 
 
 def test_ffmpeg_receives_all_frames(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import io
 import math
 import os
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from PIL import Image
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 from selfpaced.runs.storage import write_bytes
+from selfpaced.validation import require_extra
 
 MAX_GIF_FPS = 50  # viewers slow a faster GIF down to 10 frames per second
 _NUM_COLOURS = 128
@@ -81,10 +81,7 @@ def require_format(path: Path, fps: float | None = None, size: tuple[int, int] =
             f"fps of a GIF must be at most {MAX_GIF_FPS}, got {fps}; write an MP4",
         )
     else:
-        require(
-            find_spec("imageio_ffmpeg") is not None,
-            "MP4 requires ffmpeg; pip install 'selfpaced[video]', or write a GIF",
-        )
+        require_extra("video", "imageio_ffmpeg", "MP4")
         even = all(length % 2 == 0 for length in size)
         require(even, f"width and height of an MP4 must be even, got {size[0]} and {size[1]}")
 
