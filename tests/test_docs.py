@@ -131,6 +131,22 @@ def test_links_on_the_pages_lead_somewhere(page):
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
+def test_a_curriculum_changes_at_most_ten_lines_of_a_script_and_both_versions_run():
+    pytest.importorskip("stable_baselines3", reason="requires selfpaced[sb3]")
+    (difference,) = re.findall(r"```diff\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    lines = difference.splitlines()
+    assert sum(line.startswith(("+", "-")) for line in lines) <= 10
+    for unwanted, num_observed in (("+", 3), ("-", 4)):  # the context is appended
+        script = "\n".join(line[1:] for line in lines if not line.startswith(unwanted))
+        assert "n_envs=8" in script
+        assert "learn(1_000_000" in script
+        short = script.replace("n_envs=8", "n_envs=1").replace("1_000_000", "2_048")
+        space: dict = {"__name__": "script"}
+        exec(compile(short, "script", "exec"), space)
+        assert space["model"].num_timesteps == 2_048
+        assert space["model"].observation_space.shape == (num_observed,)
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image, ImageSequence
 
 from selfpaced import SelfpacedError
-from selfpaced.reports import video
 from selfpaced.reports.video import FrameFile, require_format, write_video
 
 
