@@ -58,6 +58,12 @@ def test_the_reference_has_every_public_name():
     assert {*selfpaced.__all__} <= names
 
 
+def test_a_page_explains_every_public_name_of_an_integration():
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "integrations").glob("*.md"))
+    names = [place.rpartition(".")[2] for place in site.public_names()["integrations"]]
+    assert [name for name in names if f"`{name}`" not in pages] == []
+
+
 @pytest.mark.skipif(find_spec("zensical") is None, reason="requires selfpaced[docs]")
 def test_the_site_builds_without_a_warning_and_shows_every_page(tmp_path):
     site.assemble(tmp_path)

@@ -1,10 +1,12 @@
 """The built package installs into an empty environment and works, on every supported version."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -39,6 +41,16 @@ def _packages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dist")
     call(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     return {path.suffix: path for path in folder.iterdir()}
+
+
+def test_the_package_index_gets_no_link_to_a_file_of_the_repository(packages):
+    with ZipFile(packages[".whl"]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        _, _, description = wheel.read(name).decode().partition("\n\n")
+    links = re.findall(r"\]\(([^)]*)\)", description)
+    assert links
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert "Add a curriculum to a Stable-Baselines3 script" in description
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
