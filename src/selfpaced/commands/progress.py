@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
@@ -20,6 +19,7 @@ from selfpaced.runs.processes import Listener
 from selfpaced.runs.storage import Notes
 from selfpaced.statistics import count_seeds
 from selfpaced.studies.comparison import Cell, State
+from selfpaced.teachers.advice import kind_of
 
 _SECONDS_BETWEEN_LINES = 10.0
 _STATES: dict[State, str] = {
@@ -91,7 +91,7 @@ class Progress(Listener):
     def _show_advice(self, message: Notes) -> None:
         """Show each kind of advice once: blocks and later iterations differ in numbers only."""
         text = message["advice"]
-        kind = re.sub(r"\d+", "", text)
+        kind = kind_of(text)
         if kind not in self.advice:
             self.advice.add(kind)
             self._print(f"[yellow]warning[/] (iteration {message['iteration']}): {escape(text)}")

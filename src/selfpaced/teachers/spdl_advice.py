@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from selfpaced.teachers.spdl import SPDL, SPDLState
 
 
+MAX_COUNTED = 5000  # remaining updates that are always enough
+
+
 def advise(
     teacher: SPDL, contexts: ContextSpace, state: SPDLState, num_remaining: int
 ) -> tuple[str, ...]:
@@ -85,6 +88,8 @@ def _tradeoff_signs(
 def _too_short(teacher: SPDL, contexts: ContextSpace, state: SPDLState, num_remaining: int) -> str:
     """Return a warning if all iterations, past and remaining, are too few for the target."""
     num_pulled = _num_pulled(teacher, state, num_remaining)
+    if num_pulled > MAX_COUNTED:
+        return ""
     if teacher.least_updates(contexts, state, num_pulled) <= num_pulled:
         return ""
     first = teacher.init(np.random.default_rng(0), contexts)

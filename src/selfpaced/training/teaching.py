@@ -11,8 +11,8 @@ import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.advice import advice_of
 from selfpaced.teachers.base import (
-    GivesAdvice,
     HasGaussian,
     ReusesEpisodes,
     Teacher,
@@ -104,11 +104,10 @@ class TeacherBlock(Generic[T]):
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
-        teacher = self.teacher
-        if not isinstance(teacher, GivesAdvice):
-            return Counter()
         return Counter(
-            text for state in states for text in teacher.advice(self.contexts, state, num_remaining)
+            text
+            for state in states
+            for text in advice_of(self.teacher, self.contexts, state, num_remaining)
         )
 
     def _rngs(self, iteration: int, purpose: Purpose) -> list[np.random.Generator]:
