@@ -10,6 +10,7 @@ import numpy as np
 
 from selfpaced import PPO, ContextSpace, CurriculumLearning, Gaussian, Problem, Random
 from selfpaced.environments.base import Step
+from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
 from selfpaced.training.teaching import Teachers
 
 DISCOUNT = 0.9
@@ -258,3 +259,12 @@ def actions(learner, states, cues):
         return jax.vmap(lambda seen: learner.policy(jnp.zeros(1), state, seen))(observations)
 
     return np.asarray(jax.vmap(act)(states))[..., 0]
+
+
+SILENT = Problem(
+    name="silent",
+    summary="an environment that reports no success",
+    environment=GymnasiumEnvironment("Pendulum-v1", time_limit=8),
+    contexts=probe_problem(Probe()).contexts,
+    discount=DISCOUNT,
+)

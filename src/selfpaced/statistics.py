@@ -55,6 +55,12 @@ def count_seeds(num: int) -> str:
     return f"{num} seed" if num == 1 else f"{num} seeds"
 
 
+def percentage(share: float | None) -> str:
+    """Return a success rate as `84%`, or `not reported` if it is unknown."""
+    is_known = share is not None and np.isfinite(share)
+    return f"{share:.0%}" if is_known else "not reported"
+
+
 def plus_minus(mean: float, error: float | None, form: str = ".2f") -> str:
     """Return `mean ± error`, or the mean alone if the error is unknown."""
     is_known = error is not None and np.isfinite(error)

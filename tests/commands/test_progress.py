@@ -49,19 +49,11 @@ def test_brackets_in_advice_are_not_markup(progress: Progress) -> None:
     assert text in progress.console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_each_kind_of_advice_is_shown_once(progress: Progress) -> None:
-    for block, iteration, text in (
-        (0, 0, "the 9 remaining iterations are too few"),
-        (1, 0, "the 9 remaining iterations are too few"),
-        (0, 5, "the 4 remaining iterations are too few"),
-        (0, 5, "the mean return is negative"),
-    ):
-        progress.received(block, {"advice": text, "iteration": iteration, "num_seeds": 1})
-    lines = progress.console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert [line for line in lines if "warning" in line] == [
-        "warning (iteration 0): the 9 remaining iterations are too few",
-        "warning (iteration 5): the mean return is negative",
-    ]
+def test_a_success_that_is_not_reported_is_not_shown_as_zero(progress: Progress) -> None:
+    progress.received(0, {**_message(10, 1, 0.0), "target_return": 1.0, "target_success": None})
+    assert "target success not reported" in _last_line(progress)
+    progress.received(0, {**_message(20, 1, 0.0), "target_return": 1.0, "target_success": 0.0})
+    assert "target success 0%" in _last_line(progress)
 
 
 def test_blocks_at_different_iterations_are_shown_as_a_range(progress: Progress) -> None:

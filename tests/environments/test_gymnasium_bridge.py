@@ -38,6 +38,14 @@ def test_a_simulation_that_breaks_down_is_reported_once(monkeypatch):
         assert info["unstable"].tolist() == [unstable, unstable]
 
 
+def test_success_is_passed_on_only_if_the_environment_reports_it():
+    for id, is_reported in ((POINT_MASS, True), ("Pendulum-v1", False)):
+        vector = GymnasiumEnvironment(id, time_limit=100).make(1)
+        vector.reset(seed=[1], options={"context": np.array([[1.0, 2.0]])})
+        *_, info = vector.step(np.zeros((1, *vector.single_action_space.shape)))
+        assert ("success" in info) == is_reported
+
+
 def test_an_environment_without_a_time_limit_is_refused():
     with pytest.raises(SelfpacedError, match="time_limit must be set"):
         _ = GymnasiumEnvironment(POINT_MASS).max_episode_steps

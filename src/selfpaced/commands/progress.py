@@ -19,7 +19,6 @@ from selfpaced.runs.processes import Listener
 from selfpaced.runs.storage import Notes
 from selfpaced.statistics import count_seeds
 from selfpaced.studies.comparison import Cell, State
-from selfpaced.teachers.advice import kind_of
 
 _SECONDS_BETWEEN_LINES = 10.0
 _STATES: dict[State, str] = {
@@ -44,7 +43,6 @@ class Progress(Listener):
         self.first: dict[int, tuple[float, int]] = {}  # time and iteration of the first report
         self.last: dict[int, tuple[float, int]] = {}
         self.last_line = time.monotonic()
-        self.advice: set[str] = set()  # kinds that have been shown
         if self.console.is_terminal:
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
             self.live.start()
@@ -89,12 +87,8 @@ class Progress(Listener):
             self._print(self._line())
 
     def _show_advice(self, message: Notes) -> None:
-        """Show each kind of advice once: blocks and later iterations differ in numbers only."""
-        text = message["advice"]
-        kind = kind_of(text)
-        if kind not in self.advice:
-            self.advice.add(kind)
-            self._print(f"[yellow]warning[/] (iteration {message['iteration']}): {escape(text)}")
+        text = escape(message["advice"])
+        self._print(f"[yellow]warning[/] (iteration {message['iteration']}): {text}")
 
     def _iterations(self) -> tuple[int, int]:
         """Iterations of the slowest and of the fastest block."""
@@ -145,6 +139,8 @@ class Progress(Listener):
             value = self._mean(name)
             if value is not None:
                 figures[label] = form.format(value)
+            elif name == "target_success" and any(name in one for one in self.latest.values()):
+                figures[label] = "not reported"
         mean, std = self._mean("context_mean"), self._mean("context_std")
         if mean is not None and std is not None:
             for index, name in enumerate(self.experiment.resolved.contexts.names):

@@ -18,7 +18,7 @@ from selfpaced.reports.comparison_tables import (
 )
 from selfpaced.reports.figures import draw_run
 from selfpaced.runs.folder import RunFolder
-from selfpaced.statistics import plus_minus
+from selfpaced.statistics import percentage, plus_minus
 
 _NUM_RANKED = 10  # combinations shown of a search
 _NAMES = ("teacher", "learner")  # columns that are aligned left
@@ -36,7 +36,7 @@ def show_run(console: Console, folder: RunFolder) -> None:
         summary["learner"],
         str(len(summary["seeds"])),
         plus_minus(final["mean"], final["standard_error"]),
-        f"{summary['final_success_rate']:.0%}",
+        percentage(summary["final_success_rate"]),
         f"{summary['wall_seconds']:.0f} s",
         f"{summary['steps_per_second']:,.0f}".replace(",", " "),
     )
@@ -55,7 +55,7 @@ def show_comparison(console: Console, rows: Sequence[Row]) -> None:
             row.learner,
             format_return(row) + (" ★" if row.significantly_best else ""),
             escape(format_interval(row)),
-            f"{row.success_rate:.0%}",
+            percentage(row.success_rate),
             format_p_value(row.p_value_against_best),
             style="bold" if row.best else None,
             end_section=following is None or row.learner != following.learner,

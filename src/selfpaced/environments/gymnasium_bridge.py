@@ -36,7 +36,7 @@ from selfpaced.records import Array
 from selfpaced.validation import require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
-_FLAGS = ("success", "unstable")  # entries of the info of every step
+_FLAGS = ("success", "unstable")  # optional entries of an info
 
 Success: TypeAlias = Callable[[Any, dict[str, Any]], bool]  # of observation and info
 
@@ -163,8 +163,8 @@ class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Array]]:
         """Apply one action per row; rows whose episode is over do not change."""
         observation, reward, _, _, info = self.env.step(actions)
-        none = np.zeros(self.num_envs, bool)
-        flags = {name: info.get(name, none) for name in _FLAGS}
+        flags = {"unstable": np.zeros(self.num_envs, bool)}
+        flags |= {name: info[name] for name in _FLAGS if name in info}  # reported in this step
         return observation, reward, info["terminated"], info["truncated"], flags
 
     def render_row(self, index: int, width: int, height: int) -> Array:
@@ -221,8 +221,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         ends: dict[str, object] = {
             "terminated": bool(terminated),
             "truncated": bool(truncated) and not terminated,
-            "success": self._is_success(observation, info),
-            "unstable": bool(info.get("unstable", False)),
+            **self._flags(observation, info),
         }
         return self.last, float(reward), False, False, ends
 
@@ -234,10 +233,14 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         with_context: Array = self.appended.observation(flat, self.context)
         return with_context
 
-    def _is_success(self, observation: Any, info: dict[str, Any]) -> bool:
+    def _flags(self, observation: Any, info: dict[str, Any]) -> dict[str, bool]:
+        """Return what the step reports, which can be nothing."""
+        flags = {name: bool(info[name]) for name in _FLAGS if name in info}
         if self.settings.success is not None:
-            return bool(self.settings.success(observation, info))
-        return bool(info.get("success", info.get("is_success", False)))
+            flags["success"] = bool(self.settings.success(observation, info))
+        elif "is_success" in info:
+            flags.setdefault("success", bool(info["is_success"]))
+        return flags
 
 
 @lru_cache

@@ -25,6 +25,7 @@ from selfpaced.statistics import (
     interquartile_mean,
     mean_and_standard_error,
     median_time,
+    percentage,
     plus_minus,
     probability_of_improvement,
     t_test,
@@ -224,7 +225,7 @@ def _details(rows: Sequence[Row]) -> str:
         header += [f"seeds that reach {rows[0].threshold:g}", "median iterations to reach it"]
     lines = []
     for row in rows:
-        line = [row.teacher, _marked(row), format_interval(row), f"{row.success_rate:.0%}"]
+        line = [row.teacher, _marked(row), format_interval(row), percentage(row.success_rate)]
         line += [format_p_value(row.p_value_against_best), f"{row.area_under_curve:.2f}"]
         line.append(f"{row.wall_seconds:.0f} s" if row.wall_seconds < 600 else _minutes(row))
         if with_threshold:

@@ -7,6 +7,7 @@ contexts.npz          samples, mean and Cholesky factor of the contexts at every
 policies.safetensors  the learner of every seed after the last iteration, without past steps
 summary.json          the outcome
 start.safetensors     the learner that the run started from, if one was given
+advice.json           what kept the curriculum from working, if anything did
 figures/              figures
 checkpoints/          only while the run is not finished
 """
@@ -20,6 +21,7 @@ from typing import Any
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.records import Array
+from selfpaced.runs.advice import read_advice
 from selfpaced.runs.checkpoint import without_replay
 from selfpaced.runs.storage import Notes, read_arrays, read_json, read_notes, restore_leaves
 from selfpaced.runs.tables import read_contexts, read_table
@@ -126,6 +128,10 @@ class RunFolder:
         is_complete = isinstance(summary, dict) and required <= summary.keys()
         require(is_complete, f"{path} must have finished and iterations; restore it or run again")
         return dict(summary)
+
+    def advice(self) -> list[Notes]:
+        """Return the warnings of this run, each with its iteration and text."""
+        return read_advice(self.path)
 
     def evaluations(self) -> dict[str, Array]:
         """Return the columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""

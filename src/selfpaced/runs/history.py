@@ -60,11 +60,15 @@ class History(NamedTuple):
         contexts: Array,
         gaussians: Sequence[Gaussian | None],
     ) -> None:
-        """Keep the outcome on the target, and what contexts were drawn from at the time."""
+        """Keep the outcome on the target, and what contexts were drawn from at the time.
+
+        A success rate is NaN if the environment does not report success.
+        """
         row: dict[str, Array] = {}
         for variant, prefix in enumerate(("", "deterministic_")):
             row[f"{prefix}return"] = batch.discounted_return[:, variant].mean(axis=1)
-            row[f"{prefix}success"] = batch.success[:, variant].mean(axis=1)
+            success = batch.success[:, variant].mean(axis=1)
+            row[f"{prefix}success"] = success if batch.reports_success else success + np.nan
             row[f"{prefix}length"] = batch.length[:, variant].mean(axis=1)
             if batch.unstable is not None:
                 row[f"{prefix}unstable"] = batch.unstable[:, variant].sum(axis=1)

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO
 
 from selfpaced.experiment import Experiment
+from selfpaced.runs.advice import record_advice
 from selfpaced.runs.cores import free_cores_first, share_cores, usable_cores
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.storage import Notes, cache_folder
@@ -142,7 +143,7 @@ def notify(event: Callable[[], None]) -> None:
 
 
 def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> list[str]:
-    """Pass on messages until all workers have exited; return error messages."""
+    """Pass on messages, of advice each kind once, until all workers exit; return errors."""
     errors: list[str] = []
     with selectors.DefaultSelector() as selector:
         for block, process in enumerate(processes):
@@ -162,7 +163,8 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                         errors.append(message["error"])
                         with suppress(subprocess.TimeoutExpired):
                             process.wait(_SECONDS_TO_EXIT)  # it exits by itself
-                    listener.received(block, message)
+                    if "advice" not in message or record_advice(folder.path, message):
+                        listener.received(block, message)
                     continue
                 selector.unregister(process.stdout)
                 if process.wait() and not errors:

@@ -26,7 +26,9 @@ from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.stopwatch import Stopwatch, TimedTeachers
 from selfpaced.runs.storage import Notes
 from selfpaced.runs.warm_start import start_learners
+from selfpaced.training.discounting import faint_target
 from selfpaced.training.loop import AnyLoop
+from selfpaced.training.simulator import EpisodeBatch
 
 SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -97,7 +99,7 @@ class BlockRun:
         self.start_path = folder.start_path
         self.stopwatch = Stopwatch()
         self.evaluated_after = frozenset(self.experiment.evaluation_iterations)
-        self.evaluated: Metrics = {}
+        self.evaluated: Notes = {}
         self.has_warned = False
 
     def run(self) -> None:
@@ -170,8 +172,9 @@ class BlockRun:
         checkpoint.history.record_evaluation(iteration, batch, contexts, gaussians)
         self.evaluated = {
             "target_return": float(batch.discounted_return[:, 0].mean()),
-            "target_success": float(batch.success[:, 0].mean()),
+            "target_success": float(batch.success[:, 0].mean()) if batch.reports_success else None,
         }
+        self._warn_of_discount(iteration, batch)
 
     def _advise(self, training: AnyLoop, checkpoint: Checkpoint) -> None:
         """Pass on advice at the start and after each quarter of the iterations."""
@@ -181,6 +184,13 @@ class BlockRun:
         advice = training.advice(checkpoint.state, iterations - iteration)
         for text, num in advice.items():
             self.parent.send({"advice": text, "iteration": iteration, "num_seeds": num})
+
+    def _warn_of_discount(self, iteration: int, batch: EpisodeBatch) -> None:
+        """Warn if nothing can be gained on the target; the parent shows it once."""
+        discount = self.experiment.resolved.discount
+        if text := faint_target(discount, batch.discounted_return, batch.length):
+            num_seeds = len(self.seeds)
+            self.parent.send({"advice": text, "iteration": iteration, "num_seeds": num_seeds})
 
     def _warn_of_instability(self, iteration: int, per_seed: Iterable[float]) -> None:
         """Warn once; the tables count every case."""

@@ -171,7 +171,8 @@ def read_outcome(cell: Cell) -> Outcome:
     evaluations, path = cell.folder.evaluations(), cell.path / "evaluations.csv"
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r})")
-        broken = np.flatnonzero(~np.isfinite(evaluations[column]).all(axis=0))
+        is_unknown = column == "success" and np.isnan(evaluations[column]).all()  # not reported
+        broken = np.flatnonzero(~np.isfinite(evaluations[column]).all(axis=0) & ~is_unknown)
         seeds = ", ".join(str(cell.experiment.seeds[place]) for place in broken)
         require(
             not seeds,

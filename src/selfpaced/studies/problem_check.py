@@ -33,11 +33,10 @@ from selfpaced.studies.random_trials import (
 from selfpaced.teachers.mastery import FLAT
 from selfpaced.teachers.spdl import SPDL
 from selfpaced.training.curriculum_learning import CurriculumLearning
+from selfpaced.training.discounting import FAINT, remaining_share, sufficient_discount
 
 FEW_EPISODES, ENOUGH_EPISODES = 20, 40  # per iteration
 MAX_UPDATES = 2000  # to the target, that are counted
-FAINT = 0.01  # share of a final reward that is left at the start of an episode
-AUDIBLE = 0.1  # share that a suggested discount leaves
 CORRELATED = 0.9
 
 Verdict = Literal["ok", "warning"]
@@ -315,22 +314,22 @@ def _check_updates(contexts: ContextSpace, teacher: SPDL, budget: Budget) -> Fin
 
 
 def _check_discount(problem: Problem, trials: Trials, is_final_only: bool) -> Finding:
-    length, share = trials.target.length.mean(), _faded(problem, trials)
+    length, share = float(trials.target.length.mean()), _faded(problem, trials)
     seen = f"{problem.discount:g} to the power of {length:.0f} steps is {share:.2g}"
     if share >= FAINT or not is_final_only:
         return Finding("discount", "ok", seen)
-    better = math.ceil(1e4 * AUDIBLE ** (1.0 / length)) / 1e4
     return Finding(
         "discount",
         "warning",
         f"{seen}, and only last steps are rewarded: the target is worth nothing at the start",
-        f"raise the discount of the problem to {better:g}, or reward progress on the way",
+        f"raise the discount of the problem to {sufficient_discount(length):g}, or reward progress "
+        "on the way",
     )
 
 
 def _faded(problem: Problem, trials: Trials) -> float:
     """Share of a final reward that is left at the start of a target episode."""
-    return float(problem.discount ** trials.target.length.mean())
+    return remaining_share(problem.discount, trials.target.length)
 
 
 def _flags(learner: AnyLearner, budget: Budget, findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -229,6 +229,7 @@ def _run_side_by_side(
     observation = reset_rows(vector, seeds, for_each(contexts), np.ones(flat, bool))
     discounted_return, length = np.zeros(flat), np.zeros(flat, np.int64)
     alive, success, over, unstable = np.ones(flat, bool), *np.zeros((3, *flat), bool)
+    reports_success = False
     path = [observation]
     scales = np.array(noise_scales, np.float32)[None, :, None, None]
     if show is not None:
@@ -241,6 +242,7 @@ def _run_side_by_side(
         success = np.where(
             alive, read_flag(info, "success", flat), success
         )  # the last step decides
+        reports_success |= "success" in info
         over = np.where(alive, terminated, over)
         unstable |= alive & read_flag(info, "unstable", flat)
         length += alive
@@ -261,6 +263,7 @@ def _run_side_by_side(
         length=length.reshape(shape),
         unstable=unstable.reshape(shape),
         path=kept,
+        reports_success=reports_success,
     )
 
 
@@ -276,8 +279,10 @@ def _frame(problem: Problem, vector: Vector, step: int, is_last: bool, success: 
 
 def _join(parts: list[EpisodeBatch], num: int) -> EpisodeBatch:
     """Put portions of the contexts back together; the last one may hold too many."""
-    joined: dict[str, Any] = {}
+    joined: dict[str, Any] = {"reports_success": any(part.reports_success for part in parts)}
     for name, column in zip(EpisodeBatch._fields, zip(*parts, strict=True), strict=True):
+        if name in joined:
+            continue
         axis = 1 if name == "first_observation" else 2
         is_kept = column[0] is not None
         joined[name] = np.concatenate(column, axis).take(range(num), axis) if is_kept else None

@@ -59,6 +59,7 @@ class EpisodeBatch(NamedTuple):
     length: Array  # [S, V, M]
     unstable: Array | None  # [S, V, M]  of simulations that can break down
     path: Array | None  # [S, V, M, T + 1, O]  observations; the last one repeats after the end
+    reports_success: bool = True  # whether any step did; otherwise success is false everywhere
 
 
 class Frame(NamedTuple):
