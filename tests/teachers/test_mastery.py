@@ -216,6 +216,16 @@ def test_from_the_target_contexts_first_move_back_to_what_is_mastered():
     assert (state.mean < -0.8).all()
 
 
+def test_contexts_that_have_mastered_the_target_stay_there_when_the_learner_fails():
+    state, _ = train(MASTERY, CONTEXTS, 150, lambda drawn: (drawn[:, 0], True))
+    assert MASTERY.gaussian(CONTEXTS, state).kl(CONTEXTS.target) < 0.1
+    for _ in range(20):
+        drawn = MASTERY.sample(rng(), CONTEXTS, state, 50)
+        state, metrics = MASTERY.update(rng(), CONTEXTS, state, episodes(drawn, -10.0))
+    assert metrics["teacher/mastered"] < RETREAT
+    assert metrics["teacher/kl_to_target"] < 0.1
+
+
 @pytest.mark.parametrize(("scale", "shift"), [(1000.0, 0.0), (1.0, -50.0), (0.01, 0.02)])
 def test_the_scale_and_the_sign_of_returns_do_not_matter(scale, shift):
     def outcome(drawn):

@@ -8,7 +8,9 @@ changes with the mean. Then,
 - at `level` or above, the next Gaussian minimises KL(new ‖ target) in a trust region, among those
   with a predicted share of at least `level`,
 - below RETREAT, it moves back to mastered contexts in a trust region,
-- in between, it stays, and the learner catches up.
+- in between, it stays, and the learner catches up,
+- once the target has been mastered, it stays there: the latest mastered contexts are then those of
+  the target, and do not show where easier ones are.
 
 Neither the scale or the sign of returns nor the units of contexts matter. Only returns that differ
 by less than a tenth of their size are treated as equal, and then every episode is mastered.
@@ -52,6 +54,7 @@ class MasteryMemory(NamedTuple):
     poor_return: Array  # []
     good_return: Array  # []
     untrained_return: Array  # []
+    has_arrived: Array  # []  whether the target has been mastered
 
     @classmethod
     def empty(cls, size: int) -> MasteryMemory:
@@ -65,6 +68,7 @@ class MasteryMemory(NamedTuple):
             poor_return=np.full((), np.inf),
             good_return=np.full((), -np.inf),
             untrained_return=np.full((), -np.inf),
+            has_arrived=np.zeros((), bool),
         )
 
     @property
@@ -107,10 +111,28 @@ class MasteryMemory(NamedTuple):
             np.minimum(self.poor_return, np.quantile(ranked, POOR)),
             np.maximum(self.good_return, ranked[-num_good:].mean()),
             np.quantile(ranked, UNTRAINED) if is_untrained else self.untrained_return,
+            self.has_arrived,
         )
         new = memory.context[memory.mastered & (iterations == iteration)]
         mastered = np.concatenate([self.mastered_context, new])[-MAX_MASTERED:]
         return memory._replace(mastered_context=mastered)
+
+    @property
+    def allows_retreat(self) -> bool:
+        """Whether enough mastered contexts are known, and the target has not been among them."""
+        return not self.has_arrived and len(self.mastered_context) >= MIN_MASTERED
+
+    def after(self, metrics: Metrics) -> MasteryMemory:
+        """Return the memory after a step with these metrics, which may have been an arrival.
+
+        Equal returns, with which every episode is mastered, show no arrival.
+        """
+        is_arrival = (
+            metrics["teacher/direction"] > 0
+            and metrics["teacher/kl_to_target"] < ARRIVED
+            and np.isfinite(self.threshold)
+        )
+        return self._replace(has_arrived=self.has_arrived | is_arrival)
 
 
 def is_ready(memory: MasteryMemory) -> bool:
@@ -152,11 +174,12 @@ class MasteryPacing:
         new, direction = current, 0.0
         if competence.share >= self.level:
             new, direction = self.approached(contexts, current, competence), 1.0
-        elif competence.share < RETREAT and len(memory.mastered_context) >= MIN_MASTERED:
+        elif competence.share < RETREAT and memory.allows_retreat:
             back = retreat(current, memory.mastered_context, self.max_kl)
             new, direction = with_least_std(back, self.least_std), -1.0
         new = Gaussian(contexts.clip(new.mean), new.cholesky)
         metrics = {
+            "teacher/kl_to_target": new.kl(contexts.target),
             "teacher/mastered": competence.share,
             "teacher/direction": direction,
             "teacher/kl_moved": current.kl(new),

@@ -257,7 +257,9 @@ class SPDL:
             new, metrics = self._mastery_pacing(contexts).step(
                 contexts, self.gaussian(contexts, state), memory
             )
-            state = state._replace(mean=new.mean, cholesky=new.cholesky)
+            state = state._replace(
+                mean=new.mean, cholesky=new.cholesky, memory=memory.after(metrics)
+            )
         return state, self._metrics(contexts, state) | metrics
 
     def _mastery_pacing(self, contexts: ContextSpace) -> MasteryPacing:
