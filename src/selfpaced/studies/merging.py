@@ -1,0 +1,89 @@
+"""Merge finished runs of one experiment that differ in their seeds only into one run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from selfpaced.errors import require
+from selfpaced.records import Array
+from selfpaced.runs.checkpoint import concatenate_seeds
+from selfpaced.runs.description import describe
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.history import join_seeds
+from selfpaced.runs.storage import Notes, read_arrays, write_arrays, write_json
+from selfpaced.runs.tables import write_contexts, write_table
+from selfpaced.statistics import mean_and_standard_error
+from selfpaced.studies.differences import find_differences
+
+ARRAYS = "policies.safetensors"
+
+
+def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
+    """Write the seeds of several finished runs into a new run folder, in the given order.
+
+    Raises:
+        SelfpacedError: a run is not finished, a setting differs, a seed occurs twice, or the new
+            folder exists.
+    """
+    require(len(folders) > 1, f"RUN must be at least two run folders, got {len(folders)}")
+    require(not out.exists(), f"out must be a new folder, got {out}, which exists")
+    for folder in folders:
+        require(folder.is_finished, f"{folder.path} is not finished; resume it first")
+        _require_same(folders[0], folder)
+    seeds = tuple(seed for folder in folders for seed in folder.experiment().seeds)
+    twice = sorted({seed for seed in seeds if seeds.count(seed) > 1})
+    require(not twice, f"seeds of the runs must differ, got {', '.join(map(str, twice))} twice")
+    experiment = dataclasses.replace(folders[0].experiment(), seeds=seeds)
+    blocks = [block for folder in folders for block in folder.blocks()]
+    merged = [str(folder.path) for folder in folders]
+    write_json(out / "experiment.json", describe(experiment, blocks) | {"merged_from": merged})
+    write_table(out / "metrics.csv", seeds, _joined(folders, [f.metrics() for f in folders]))
+    write_table(
+        out / "evaluations.csv", seeds, _joined(folders, [f.evaluations() for f in folders])
+    )
+    write_contexts(out / "contexts.npz", seeds, _joined(folders, [f.contexts() for f in folders]))
+    policies = [read_arrays(folder.path / ARRAYS)[0] for folder in folders]
+    write_arrays(out / ARRAYS, concatenate_seeds(policies), {"seeds": seeds})
+    write_json(out / "summary.json", _summarise(folders) | {"seeds": seeds})  # last
+    return RunFolder(out)
+
+
+def _require_same(first: RunFolder, other: RunFolder) -> None:
+    """Raise `SelfpacedError` with the settings in which two runs differ, seeds apart."""
+    plain = [folder.description()["experiment"] | {"seeds": None} for folder in (first, other)]
+    differences = ", ".join(find_differences(*plain))
+    require(
+        not differences,
+        f"runs must differ in their seeds only, got other settings in {other.path} (requested) "
+        f"than in {first.path} (existing): {differences}",
+    )
+
+
+def _joined(folders: Sequence[RunFolder], parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
+    """Return the columns of several tables with all seeds side by side."""
+    plain = [
+        {name: column for name, column in part.items() if name not in ("seed", "seeds")}
+        for part in parts
+    ]
+    return join_seeds(plain, [len(folder.experiment().seeds) for folder in folders])
+
+
+def _summarise(folders: Sequence[RunFolder]) -> Notes:
+    """Return the summary of all seeds; times are those of the runs one after the other."""
+    summaries = [folder.summary() for folder in folders]
+    merged = dict(summaries[0])
+    for name in ("final_return", "final_return_deterministic"):
+        per_seed = np.concatenate([summary[name]["per_seed"] for summary in summaries])
+        mean, error = mean_and_standard_error(per_seed)
+        merged[name] = {"mean": mean, "standard_error": error, "per_seed": per_seed}
+    nums = [len(summary["seeds"]) for summary in summaries]
+    for name in ("final_success_rate", "final_success_rate_deterministic"):
+        rates = [np.nan if summary[name] is None else summary[name] for summary in summaries]
+        merged[name] = np.average(rates, weights=nums)
+    times = ("environment_steps", "wall_seconds", "training_seconds", "teacher_seconds")
+    merged |= {name: sum(summary[name] for summary in summaries) for name in times}
+    return merged | {"steps_per_second": merged["environment_steps"] / merged["wall_seconds"]}
