@@ -1,7 +1,7 @@
 """Experiments: their checks and their plain form."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 
 import pytest
 
@@ -224,3 +224,30 @@ def test_the_budget_is_part_of_the_experiment():
     budget = Budget(iterations=7, steps_per_iteration=64, evaluate_every=2)
     settings = {"iterations": 7, "steps_per_iteration": 64, "evaluate_every": 2}
     assert replace(neurips2020("point-mass-3d"), **settings).budget == budget
+
+
+def test_a_teacher_of_the_main_script_trains_in_this_process():
+    def sample(self, rng, contexts, state, num):
+        return contexts.sample_uniform(rng, num)
+
+    kind = make_dataclass(
+        "Mine",
+        [],
+        frozen=True,
+        namespace={
+            "init": lambda self, rng, contexts: (),
+            "sample": sample,
+            "update": lambda self, rng, contexts, state, episodes: (state, {"teacher/mine": 7.0}),
+            "__module__": "__main__",
+        },
+    )
+    kind.__module__ = "__main__"
+    learner = PPO(hidden=(4,), num_epochs=1, num_minibatches=2)
+    experiment = Experiment(
+        "point-mass-2d", CurriculumLearning(kind(), learner), (1, 2), 1, steps_per_iteration=32
+    )
+    with experiment.training(experiment.seeds) as training:
+        _, rows = training.iterate(training.init(), 0)
+    assert [row["teacher/mine"] for row in rows] == [7.0, 7.0]
+    with pytest.raises(SelfpacedError, match=r"Mine must be in a module.*Experiment\.training"):
+        experiment.to_dict()

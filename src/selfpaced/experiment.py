@@ -321,7 +321,8 @@ def _part_to_dict(name: str, settings: Any) -> Plain:
     kind = type(settings)
     require(
         kind.__module__ != "__main__",
-        f"{kind.__name__} must be in a module of its own, where worker processes can import it",
+        f"{kind.__name__} must be in a module of its own, where worker processes can import it; to "
+        "use it as it is, train in this process with Experiment.training",
     )
     return {"name": name} | dataclasses.asdict(settings)
 

@@ -158,3 +158,17 @@ def test_a_save_that_lacks_an_entry_is_refused() -> None:
     del saved["state"]
     with pytest.raises(SelfpacedError, match="must have state"):
         curriculum.load_state_dict(saved)
+
+
+def test_advice_of_the_teacher_is_warned_of_once():
+    curriculum = Curriculum(SPDL(update_offset=0), CONTEXTS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(40):
+            for context in curriculum.sample(2):
+                curriculum.record(context, discounted_return=1.0, length=5, success=True)
+            curriculum.update(values=np.ones(2))
+    texts = [str(warning.message) for warning in caught if "episodes per update" in str(warning)]
+    assert len(texts) == 1
+    assert "2 episodes per update are few" in texts[0]
+    assert all(warning.filename == __file__ for warning in caught)

@@ -18,6 +18,7 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.errors import SelfpacedWarning, require
 from selfpaced.integrations.plain_state import Plain, from_plain, to_plain
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.advice import AdviceGiver
 from selfpaced.teachers.base import ReusesEpisodes, Teacher, UsesValues
 from selfpaced.teachers.border import checked_sample, checked_update, may_leave_box
 
@@ -92,6 +93,7 @@ class Curriculum(Generic[S]):
         self._num_draws = 0  # since the last update
         self._records: list[EpisodeRecord] = []
         self._has_warned = False
+        self._advice = AdviceGiver(teacher, contexts)
         self.state: S = teacher.init(self._rng(_Purpose.INIT), contexts)
 
     @property
@@ -159,6 +161,8 @@ class Curriculum(Generic[S]):
     def update(self, values: ValueFunction | ArrayLike | None = None) -> Metrics:
         """Let the teacher learn from the episodes since the last update.
 
+        Its advice is given as Python warnings of `SelfpacedWarning`, each kind once.
+
         Args:
             values: the learner's estimates at the first observations: a function of observations
                 [M, O], or the numbers [E] in the order of the episodes. None uses the returns.
@@ -175,6 +179,7 @@ class Curriculum(Generic[S]):
         state = self._revalued(values) if callable(values) else self.state
         updated = self.teacher.update(self._rng(_Purpose.UPDATE), self.contexts, state, episodes)
         self.state, metrics = checked_update(self.teacher, updated)
+        self._advice.warn(self.state, stacklevel=3)
         self._num_updates += 1
         self._num_draws = 0
         self._records = []

@@ -69,7 +69,7 @@ class AdviceGiver(Generic[S]):
         self._num_calls = 0
 
     def new(self, state: S) -> tuple[str, ...]:
-        """Return the advice that has not been given yet; call once before each update."""
+        """Return the advice that has not been given yet; call once per update."""
         self._num_calls += 1
         num_past = self._num_calls - 1
         if num_past % EVERY:
