@@ -106,6 +106,7 @@ PENDULUM = Problem(
         upper=(3.0, 8.0),
         initial=Gaussian.diagonal((1.0, 6.0), (0.2, 1.0)),
         target=Gaussian.diagonal((2.0, 1.8), (0.05, 0.05)),
+        units=("kg", "N m"),
     ),
     discount=0.99,
 )

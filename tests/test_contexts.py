@@ -124,3 +124,13 @@ def test_bounds_rounded_to_single_precision_are_inside_the_box():
 def test_an_impossible_gaussian_is_refused(mean, cholesky, message):
     with pytest.raises(SelfpacedError, match=message):
         Gaussian(np.array(mean), np.array(cholesky))
+
+
+def test_labels_have_units_where_they_are_known():
+    assert space(names=("gate_width", "b"), units=("m", "")).labels == ("gate width [m]", "b")
+    assert space(names=("gate_width", "b")).labels == ("gate width", "b")
+
+
+def test_units_must_be_one_per_component():
+    with pytest.raises(SelfpacedError, match=r"units must be one per component \(a, b\), got 1"):
+        space(units=("m",))

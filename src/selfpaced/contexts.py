@@ -117,6 +117,7 @@ class ContextSpace:
         upper: upper bound of every component.
         initial: contexts to start from, usually easy ones.
         target: contexts that the policy has to master in the end.
+        units: one unit per component for figures, as ("m", ""); empty means none is known.
 
     Raises:
         SelfpacedError: the sizes differ, or a lower bound is not below its upper bound.
@@ -139,6 +140,7 @@ class ContextSpace:
     upper: tuple[float, ...]
     initial: Gaussian
     target: Gaussian
+    units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.names or not len(self.names) == len(self.lower) == len(self.upper):
@@ -153,6 +155,11 @@ class ContextSpace:
                     f"bounds of context component {name!r} must be finite with lower < upper, "
                     f"got [{low}, {high}]"
                 )
+        if self.units and len(self.units) != self.size:
+            raise SelfpacedError(
+                f"units must be one per component ({', '.join(self.names)}), got "
+                f'{len(self.units)}; give "" to a component without one'
+            )
         for role, gaussian in (("initial", self.initial), ("target", self.target)):
             if gaussian.size != self.size:
                 raise SelfpacedError(
@@ -164,6 +171,14 @@ class ContextSpace:
     def size(self) -> int:
         """Number of components."""
         return len(self.names)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the components in words, with their units if they are known."""
+        units = self.units or ("",) * self.size
+        words = [name.replace("_", " ") for name in self.names]
+        pairs = zip(words, units, strict=True)
+        return tuple(f"{name} [{unit}]" if unit else name for name, unit in pairs)
 
     @cached_property
     def box(self) -> Array:

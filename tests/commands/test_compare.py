@@ -48,6 +48,8 @@ def test_the_command_runs_the_cells_and_writes_tables_and_figures(tmp_path, trai
     pictures = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
     assert pictures == {
         "learning_curves.png",
+        "success_rates.png",
+        "contexts.png",
         "interquartile_means.png",
         "probability_of_improvement.png",
     }

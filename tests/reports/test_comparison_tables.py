@@ -225,10 +225,16 @@ def test_all_figures_are_saved_and_a_single_teacher_has_no_heat_map(outcomes, tm
     pairs = compare_pairs(outcomes)
     paths = draw_comparison(outcomes, tabulate(outcomes), pairs, tmp_path)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
-    assert len(paths) == 3
+    assert len(paths) == 4
     alone = outcomes[:1]
     names = [path.name for path in draw_comparison(alone, tabulate(alone), [], tmp_path)]
-    assert names == ["learning_curves.png", "interquartile_means.png"]
+    assert names == ["learning_curves.png", "interquartile_means.png", "success_rates.png"]
+
+
+def test_success_that_is_not_reported_is_not_drawn(outcomes, tmp_path):
+    silent = [replace(one, successes=np.full_like(one.successes, np.nan)) for one in outcomes[:1]]
+    names = [path.name for path in draw_comparison(silent, tabulate(silent), [], tmp_path)]
+    assert "success_rates.png" not in names
 
 
 def test_more_teachers_than_colours_can_be_drawn():

@@ -35,6 +35,8 @@ from selfpaced.reports.comparison_tables import (
     tabulate,
     write_tables,
 )
+from selfpaced.reports.curricula import draw_contexts_together
+from selfpaced.reports.style import save
 from selfpaced.studies.comparison import Cell, plan_cells, read_outcomes, run_cells
 
 
@@ -123,4 +125,7 @@ def _write_report(options: Options, cells: Sequence[Cell]) -> tuple[list[Row], l
     rows, improvements = tabulate(outcomes, options.threshold), compare_pairs(outcomes)
     text = describe(cells, outcomes, rows, options.command())
     paths = write_tables(options.folder, rows, improvements, text)
-    return rows, paths + draw_comparison(outcomes, rows, improvements, options.folder / "figures")
+    figures = options.folder / "figures"
+    paths += draw_comparison(outcomes, rows, improvements, figures)
+    contexts = draw_contexts_together([outcome.cell.folder for outcome in outcomes])
+    return rows, [*paths, save(contexts, figures / "contexts.png")]

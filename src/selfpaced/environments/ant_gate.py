@@ -44,6 +44,7 @@ ANT_GATE_CONTEXTS = ContextSpace(
     upper=(10.0, 13.0),
     initial=Gaussian.diagonal((0.0, 8.0), (3.2, 1.6)),
     target=Gaussian.diagonal((-8.0, 3.0), (0.01, 0.005)),
+    units=("m", "m"),
 )
 
 

@@ -50,6 +50,7 @@ BALL_CATCHING_CONTEXTS = ContextSpace(
     target=Gaussian.diagonal(
         (0.3375 * math.pi, 0.85, 2.375), (math.sqrt(0.2 * math.pi), math.sqrt(0.15), 1.0)
     ),
+    units=("rad", "m", "m"),
 )
 
 

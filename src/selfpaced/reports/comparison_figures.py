@@ -9,7 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
+from selfpaced.records import Array
 from selfpaced.reports.comparison_tables import Improvement, Row
 from selfpaced.reports.learning_curves import plot_curve
 from selfpaced.reports.names import name_learner, name_teacher
@@ -27,6 +29,7 @@ from selfpaced.reports.style import (
     new_figure,
     note,
     save,
+    show_steps,
     tidy,
 )
 from selfpaced.statistics import count_seeds, standard_error
@@ -48,6 +51,8 @@ def draw_comparison(
         "learning_curves": draw_curves(outcomes),
         "interquartile_means": draw_interquartile_means(outcomes, rows),
     }
+    if not any(np.isnan(outcome.successes).any() for outcome in outcomes):  # not reported
+        figures["success_rates"] = draw_successes(outcomes)
     if improvements:
         figures["probability_of_improvement"] = draw_improvements(outcomes, improvements)
     return [save(figure, out / f"{name}.png") for name, figure in figures.items()]
@@ -55,6 +60,26 @@ def draw_comparison(
 
 def draw_curves(outcomes: Sequence[Outcome]) -> Figure:
     """Draw all learning curves without single seeds, one panel per learner."""
+    returns = [outcome.returns for outcome in outcomes]
+    return _draw_panels(outcomes, returns, "return on the target", _height(returns))
+
+
+def draw_successes(outcomes: Sequence[Outcome]) -> Figure:
+    """Draw all success rates without single seeds, one panel per learner."""
+    successes = [outcome.successes for outcome in outcomes]
+    figure = _draw_panels(outcomes, successes, "success rate on the target", (-0.04, 1.04))
+    for axes in figure.axes:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return figure
+
+
+def _draw_panels(
+    outcomes: Sequence[Outcome],
+    per_seed: Sequence[Array],
+    label: str,
+    height: tuple[float, float],
+) -> Figure:
+    """Draw one curve for each outcome: the mean of its seeds [E, S]."""
     learners, teachers = _learners(outcomes), _teachers(outcomes)
     width = 6.5 if len(learners) == 1 else min(4.2 * len(learners), 16.0)
     figure = new_figure(width, 4.4, _title(outcomes))
@@ -62,19 +87,22 @@ def draw_curves(outcomes: Sequence[Outcome]) -> Figure:
     for axes, learner in zip(panels, learners, strict=True):
         _name_panel(axes, outcomes, learner, len(learners))
         here = [outcome for outcome in outcomes if outcome.cell.learner == learner]
-        for outcome in here:
+        for outcome, values in zip(outcomes, per_seed, strict=True):
+            if outcome.cell.learner != learner:
+                continue
             look = teachers.index(outcome.cell.teacher)
             plot_curve(
                 axes,
                 outcome.iterations,
-                outcome.returns,
+                values,
                 colour_of(look),
                 dashes_of(look),
                 single_width=0.0,
             )
         axes.set_xlim(0, max(outcome.iterations[-1] for outcome in here))
-        tidy(axes, "iteration", "return on the target" if axes is panels[0] else "")
-    panels[0].set_ylim(*_height(outcomes))
+        tidy(axes, y_label=label if axes is panels[0] else "")
+        show_steps(axes, [outcome.cell.experiment.steps_per_iteration for outcome in here])
+    panels[0].set_ylim(*height)
     _legend_of_teachers(figure, panels[0], outcomes)
     return figure
 
@@ -121,12 +149,10 @@ def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improv
     return figure
 
 
-def _height(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+def _height(per_seed: Sequence[Array]) -> tuple[float, float]:
     """Limits that fit the bands; single seeds are not drawn."""
-    means = np.concatenate([outcome.returns.mean(axis=1) for outcome in outcomes])
-    margins = np.concatenate(
-        [2.0 * np.nan_to_num(standard_error(outcome.returns)) for outcome in outcomes]
-    )
+    means = np.concatenate([values.mean(axis=1) for values in per_seed])
+    margins = np.concatenate([2.0 * np.nan_to_num(standard_error(values)) for values in per_seed])
     low, high = float((means - margins).min()), float((means + margins).max())
     margin = 0.04 * (high - low) or 0.5
     return low - margin, high + margin

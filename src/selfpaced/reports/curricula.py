@@ -97,14 +97,14 @@ def _plot_moments(
     for axes, row in zip(panels, moments, strict=False):
         _plot_plane(axes, path, row)
         axes.set_title(f"iteration {path.iterations[row]}", size=SMALL_SIZE, color=INK)
-        axes.set_xlabel(_words(contexts.names[0]), size=SMALL_SIZE, color=INK)
+        axes.set_xlabel(contexts.labels[0], size=SMALL_SIZE, color=INK)
         if axes is not panels[0]:
             axes.set_yticklabels([])
-    panels[0].set_ylabel(_words(contexts.names[1]), size=SMALL_SIZE, color=INK)
+    panels[0].set_ylabel(contexts.labels[1], size=SMALL_SIZE, color=INK)
     for axes in panels[len(moments) :]:
         axes.set_axis_off()
     if contexts.size > 2:
-        explain_colours(figure, panels[len(moments) - 1], contexts, _words(contexts.names[2]))
+        explain_colours(figure, panels[len(moments) - 1], contexts, contexts.labels[2])
 
 
 def explain_colours(
@@ -190,7 +190,7 @@ def _plot_component(axes: Axes, path: ContextPath, component: int, moments: list
         x[moments], mean[moments], "o", color=BLUE, markersize=5, markeredgecolor="white",
         clip_on=False, zorder=4,
     )  # fmt: skip
-    tidy(axes, "iteration", _words(contexts.names[component]))
+    tidy(axes, "iteration", contexts.labels[component])
     _target_line(axes, path, component)
 
 
@@ -209,7 +209,7 @@ def _plot_strip(axes: Axes, path: ContextPath) -> None:
             clip_on=False,
         )
     axes.plot(path.iterations, path.samples.mean(axis=(1, 2, 3)), color=INK, linewidth=1.8)
-    tidy(axes, "iteration", _words(path.contexts.names[0]))
+    tidy(axes, "iteration", path.contexts.labels[0])
     axes.set_title(_STRIP, loc="left", size=SMALL_SIZE, color=QUIET)
     _target_line(axes, path, 0)
 
@@ -226,7 +226,3 @@ def _target_line(axes: Axes, path: ContextPath, component: int) -> None:
         "target", (1.0, target), (5, 0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", size=SMALL_SIZE, color=TARGET,
     )  # fmt: skip
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

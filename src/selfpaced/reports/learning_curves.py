@@ -1,4 +1,4 @@
-"""Learning curves: performance on the target over the iterations of training."""
+"""Learning curves: performance on the target over the environment steps of training."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from selfpaced.reports.style import (
     dashes_of,
     new_figure,
     note,
+    show_steps,
     tidy,
 )
 from selfpaced.runs.folder import RunFolder
@@ -40,6 +41,7 @@ def draw_learning_curve(folder: RunFolder) -> Figure:
     for axes, column in ((upper, "return"), (lower, "success")):
         plot_curve(axes, evaluations["iteration"], evaluations[column], BLUE, single_width=0.8)
     _finish(upper, lower, [evaluations])
+    show_steps(lower, [folder.experiment().steps_per_iteration])
     last = _end_of_mean(evaluations)[1]
     _label_ends(upper, [evaluations], [BLUE], [f"{last:.2f}"])
     if len(folder.experiment().seeds) > 1:
@@ -62,6 +64,7 @@ def draw_learning_curves(folders: list[RunFolder]) -> Figure:
             for axes, column in ((upper, "return"), (lower, "success")):
                 plot_curve(axes, run["iteration"], run[column], colour, dashes, single_width=0.4)
         _finish(upper, lower, runs)
+        show_steps(lower, [folders[place].experiment().steps_per_iteration for place in places])
         _label_ends(upper, runs, [colour_of(looks[name]) for name in here], here)
         problem = folders[places[0]].experiment().resolved.name
         title = f"{problem}, {_num_seeds(folders, places)}"
@@ -120,7 +123,7 @@ def _two_panels(figure: Figure, columns: int) -> Array:
 def _finish(upper: Axes, lower: Axes, runs: list[dict[str, Array]]) -> None:
     """Set limits that fit the single seeds; a wide band may exceed them."""
     tidy(upper, y_label="return on the target")
-    tidy(lower, "iteration", "success rate")
+    tidy(lower, y_label="success rate")
     upper.set_xlim(0, max(1, *(int(run["iteration"].max()) for run in runs)))
     low = min(float(np.nanmin(run["return"])) for run in runs)
     high = max(float(np.nanmax(run["return"])) for run in runs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, FigureBase
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from selfpaced.runs.storage import write_bytes
 
@@ -58,6 +60,19 @@ def tidy(axes: Axes, x_label: str = "", y_label: str = "") -> None:
     axes.tick_params(colors=QUIET, labelcolor=INK, labelsize=SMALL_SIZE, length=3, width=0.8)
     axes.set_xlabel(x_label, size=TEXT_SIZE, color=INK)
     axes.set_ylabel(y_label, size=TEXT_SIZE, color=INK)
+
+
+def show_steps(axes: Axes, steps_per_iteration: Collection[int]) -> None:
+    """Label an axis of iterations by environment steps, if all runs on it have as many in each."""
+    if len(set(steps_per_iteration)) != 1:
+        axes.set_xlabel("iteration", size=TEXT_SIZE, color=INK)
+        return
+    steps = next(iter(steps_per_iteration))
+    low, high = steps * axes.get_xlim()[0], steps * axes.get_xlim()[1]
+    ticks = MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)
+    ticks = ticks[(ticks >= low) & (ticks <= high)]
+    axes.set_xticks(ticks / steps, [EngFormatter(sep="")(tick) for tick in ticks])
+    axes.set_xlabel("environment steps of a seed", size=TEXT_SIZE, color=INK)
 
 
 def colour_of(index: int) -> str:
