@@ -69,9 +69,9 @@ def show_steps(axes: Axes, steps_per_iteration: Collection[int]) -> None:
         return
     steps = next(iter(steps_per_iteration))
     low, high = steps * axes.get_xlim()[0], steps * axes.get_xlim()[1]
-    ticks = MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)
-    ticks = ticks[(ticks >= low) & (ticks <= high)]
-    axes.set_xticks(ticks / steps, [EngFormatter(sep="")(tick) for tick in ticks])
+    nearby = MaxNLocator(6, steps=(1, 2, 5, 10)).tick_values(low, high)
+    ticks = [tick for tick in nearby if low <= tick <= high]
+    axes.set_xticks([tick / steps for tick in ticks], [EngFormatter(sep="")(t) for t in ticks])
     axes.set_xlabel("environment steps of a seed", size=TEXT_SIZE, color=INK)
 
 

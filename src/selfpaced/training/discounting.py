@@ -20,7 +20,7 @@ def remaining_share(discount: float, lengths: Array) -> float:
 
 def sufficient_discount(length: float) -> float:
     """Return the least discount, rounded up, that leaves a tenth of a final reward."""
-    return math.ceil(1e4 * AUDIBLE ** (1.0 / length)) / 1e4
+    return float(math.ceil(1e4 * AUDIBLE ** (1.0 / length)) / 1e4)
 
 
 def is_rewarded_at_the_end(discount: float, returns: Array, lengths: Array) -> bool:
