@@ -21,11 +21,23 @@ class Spec(NamedTuple):
     action_low: tuple[float, ...]
     action_high: tuple[float, ...]
     discount: float
+    has_discrete_actions: bool = False  # whole numbers from low to high, both included
 
     @property
     def action_size(self) -> int:
         """Number of action components."""
         return len(self.action_low)
+
+    @property
+    def num_choices(self) -> tuple[int, ...]:
+        """Number of whole numbers that each component of a discrete action can take."""
+        bounds = zip(self.action_low, self.action_high, strict=True)
+        return tuple(round(high - low) + 1 for low, high in bounds)
+
+    @property
+    def noise_size(self) -> int:
+        """Standard normals per action: one per component, or per choice of a discrete one."""
+        return sum(self.num_choices) if self.has_discrete_actions else self.action_size
 
 
 class Episodes(NamedTuple):

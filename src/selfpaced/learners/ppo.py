@@ -7,7 +7,7 @@ the presets.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, final, get_args
+from typing import final, get_args
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +15,19 @@ import numpy as np
 import optax
 
 from selfpaced.errors import require
-from selfpaced.learners.advantages import TimeOuts, advantages
-from selfpaced.learners.base import Rollout
-from selfpaced.learners.gaussian_policy import (
-    GaussianActorCritic,
+from selfpaced.learners.action_distributions import ActionDistribution
+from selfpaced.learners.actor_critic import (
+    ActorCritic,
     OnPolicyState,
     Parameters,
+    Samples,
     estimate_value,
-    init_parameters,
-    log_probability,
+    init_state,
+    outputs_of,
+    prepare,
 )
+from selfpaced.learners.advantages import TimeOuts
+from selfpaced.learners.base import Rollout
 from selfpaced.learners.shuffling import shuffled
 from selfpaced.records import Spec
 from selfpaced.validation import (
@@ -39,10 +42,11 @@ LearnerMetrics = dict[str, jax.Array]
 
 @final
 @dataclass(frozen=True)
-class PPO(GaussianActorCritic):
-    """Clipped policy gradient with a diagonal Gaussian policy and a critic; on-policy.
+class PPO(ActorCritic):
+    """Clipped policy gradient with a critic; on-policy, for continuous and discrete actions.
 
-    The standard deviation of the policy is learned and does not depend on the observation.
+    Continuous actions have a diagonal Gaussian policy, whose standard deviation is learned and does
+    not depend on the observation; discrete ones a categorical policy.
 
     Raises:
         SelfpacedError: a setting is out of range, or `num_minibatches` does not divide the steps
@@ -77,8 +81,12 @@ class PPO(GaussianActorCritic):
     """weight of the entropy bonus"""
     max_gradient_norm: float | None = 0.5
     """clip the global gradient norm to this value; None disables clipping"""
-    time_outs: TimeOuts = "terminal"
+    time_outs: TimeOuts = "bootstrap"
     """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
+    normalise_observations: bool = False
+    """scale observations by running mean and standard deviation"""
+    normalise_rewards: bool = False
+    """let the critic learn returns in units of their running root mean square"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -93,15 +101,19 @@ class PPO(GaussianActorCritic):
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Draw orthogonal networks; the policy's std is one, in units of the environment."""
-        parameters = init_parameters(key, spec, self.hidden)
-        return OnPolicyState(parameters, self._optimiser().init(parameters))
+        state = init_state(
+            key, spec, self.hidden, self.normalise_observations, self.normalise_rewards
+        )
+        return state._replace(optimiser=self._optimiser().init(state.parameters))
 
     def update(
         self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
     ) -> tuple[OnPolicyState, LearnerMetrics]:
         """Run several epochs of shuffled minibatches; the metrics are those of the last epoch."""
-        samples = _as_rows(self._samples(spec, state.parameters, rollout))
-        num_samples = len(samples)
+        state, samples = prepare(self, spec, state, rollout, self.gae_lambda, self.time_outs)
+        samples = samples.in_one_row()
+        rows = _as_rows(samples)
+        num_samples = len(rows)
         require(
             num_samples % self.num_minibatches == 0,
             f"num_minibatches must divide the {num_samples} steps of an iteration, "
@@ -111,32 +123,36 @@ class PPO(GaussianActorCritic):
 
         def learn(state: OnPolicyState, columns: jax.Array) -> tuple[OnPolicyState, LearnerMetrics]:
             batch = _from_columns(spec, columns)
-            gradient, metrics = jax.grad(self.loss, has_aux=True)(state.parameters, batch)
+            gradient, metrics = jax.grad(self.loss, has_aux=True)(
+                state.parameters, state.distribution, batch
+            )
             steps, memory = optimiser.update(gradient, state.optimiser, state.parameters)
-            return OnPolicyState(optax.apply_updates(state.parameters, steps), memory), metrics
+            parameters = optax.apply_updates(state.parameters, steps)
+            return state._replace(parameters=parameters, optimiser=memory), metrics
 
         def epoch(state: OnPolicyState, key: jax.Array) -> tuple[OnPolicyState, LearnerMetrics]:
-            batches = samples[shuffled(key, num_samples).reshape(self.num_minibatches, -1)]
+            batches = rows[shuffled(key, num_samples).reshape(self.num_minibatches, -1)]
             return jax.lax.scan(learn, state, batches.swapaxes(1, 2))
 
         state, metrics = jax.lax.scan(epoch, state, jax.random.split(key, self.num_epochs))
         last = {f"learner/{name}": history[-1].mean() for name, history in metrics.items()}
-        last["learner/policy_std"] = jnp.exp(state.parameters["log_std"]).mean()
-        return state, last
+        outputs = outputs_of(state.parameters, samples.observation)
+        return state, last | state.distribution.metrics(outputs)
 
-    def loss(self, parameters: Parameters, batch: Samples) -> tuple[jax.Array, LearnerMetrics]:
+    def loss(
+        self, parameters: Parameters, distribution: ActionDistribution, batch: Samples
+    ) -> tuple[jax.Array, LearnerMetrics]:
         """Return the loss of a minibatch, Eq. (7) and (9) of Schulman et al., and metrics."""
         advantage = batch.advantage - batch.advantage.mean()
         advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
-        log_ratio = (
-            log_probability(parameters, batch.observation, batch.action) - batch.log_probability
-        )
+        outputs = outputs_of(parameters, batch.observation)
+        log_ratio = distribution.log_probability(outputs, batch.action) - batch.log_probability
         ratio = jnp.exp(log_ratio)
         clipped = jnp.clip(ratio, 1.0 - self.clip, 1.0 + self.clip)
         policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
         error = estimate_value(parameters["value"], batch.observation) - batch.target_value
         value_loss = 0.5 * (error**2).mean()
-        entropy = (parameters["log_std"] + 0.5 * jnp.log(2.0 * jnp.pi * jnp.e)).sum()
+        entropy = distribution.entropy(outputs)
         loss = (
             policy_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
         )
@@ -152,26 +168,6 @@ class PPO(GaussianActorCritic):
         if self.max_gradient_norm is not None:
             adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
         return optax.flatten(adam)  # one vector: far fewer small operations
-
-    def _samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
-        value = estimate_value(parameters["value"], rollout.observation)
-        next_value = estimate_value(parameters["value"], rollout.next_observation)
-        advantage = advantages(
-            rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
-        )
-        before = log_probability(parameters, rollout.observation, rollout.action)
-        samples = Samples(rollout.observation, rollout.action, before, advantage, advantage + value)
-        return Samples(*(array.reshape(-1, *array.shape[2:]) for array in samples))
-
-
-class Samples(NamedTuple):
-    """Steps in any order, as arguments of the loss."""
-
-    observation: jax.Array  # [B, O]
-    action: jax.Array  # [B, A]
-    log_probability: jax.Array  # [B]  under the policy that acted
-    advantage: jax.Array  # [B]
-    target_value: jax.Array  # [B]
 
 
 def _as_rows(samples: Samples) -> jax.Array:

@@ -16,24 +16,26 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from selfpaced.errors import require
-from selfpaced.learners.advantages import TimeOuts, advantages
-from selfpaced.learners.base import Rollout
-from selfpaced.learners.gaussian_policy import (
-    GaussianActorCritic,
-    GaussianPolicy,
+from selfpaced.learners.action_distributions import ActionDistribution
+from selfpaced.learners.actor_critic import (
+    ActorCritic,
     OnPolicyState,
     Parameters,
+    PolicyParameters,
+    Samples,
     estimate_value,
-    init_parameters,
-    log_probability,
+    init_state,
+    outputs_of,
     policy_of,
+    prepare,
 )
-from selfpaced.learners.networks import Layers, apply_layers
+from selfpaced.learners.advantages import TimeOuts
+from selfpaced.learners.base import Rollout
+from selfpaced.learners.networks import Layers
 from selfpaced.learners.shuffling import shuffled
 from selfpaced.learners.trust_region import (
     conjugate_gradient,
     fisher_product,
-    gaussian_kl,
     line_search,
 )
 from selfpaced.records import Spec
@@ -50,7 +52,7 @@ NO_GRADIENT = 1e-8
 
 @final
 @dataclass(frozen=True)
-class TRPO(GaussianActorCritic):
+class TRPO(ActorCritic):
     """Natural policy gradient with a bounded KL and a line search; on-policy.
 
     Policy and critic are those of PPO.
@@ -85,8 +87,12 @@ class TRPO(GaussianActorCritic):
     """passes of the value network over the steps of an iteration"""
     value_minibatch: int = 128
     """steps in a minibatch of the value network; an incomplete last one is dropped"""
-    time_outs: TimeOuts = "terminal"
+    time_outs: TimeOuts = "bootstrap"
     """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
+    normalise_observations: bool = False
+    """scale observations by running mean and standard deviation"""
+    normalise_rewards: bool = False
+    """let the critic learn returns in units of their running root mean square"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -101,54 +107,54 @@ class TRPO(GaussianActorCritic):
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Draw orthogonal networks; the policy's std is one, in units of the environment."""
-        parameters = init_parameters(key, spec, self.hidden)
-        return OnPolicyState(parameters, self._optimiser().init(parameters["value"]))
+        state = init_state(
+            key, spec, self.hidden, self.normalise_observations, self.normalise_rewards
+        )
+        return state._replace(optimiser=self._optimiser().init(state.parameters["value"]))
 
     def update(
         self, key: jax.Array, spec: Spec, state: OnPolicyState, rollout: Rollout
     ) -> tuple[OnPolicyState, dict[str, jax.Array]]:
         """Take one step of the policy, then fit the value network for a few epochs."""
-        samples = self.samples(spec, state.parameters, rollout)
-        policy, metrics = self.improve_policy(state.parameters, samples)
+        state, samples = self.prepare(spec, state, rollout)
+        distribution = state.distribution
+        policy, metrics = self.improve_policy(state.parameters, distribution, samples)
         layers, memory, value_loss = self.fit_value(key, state, samples)
         metrics["learner/value_loss"] = value_loss
-        metrics["learner/policy_std"] = jnp.exp(policy["log_std"]).mean()
-        return OnPolicyState({**policy, "value": layers}, memory), metrics
+        metrics |= distribution.metrics(outputs_of(policy, samples.observation))
+        parameters: Parameters = {**policy, "value": layers}
+        return state._replace(parameters=parameters, optimiser=memory), metrics
 
-    def samples(self, spec: Spec, parameters: Parameters, rollout: Rollout) -> Samples:
-        """Return the steps of a rollout with their advantages and the targets of their values."""
-        value = estimate_value(parameters["value"], rollout.observation)
-        next_value = estimate_value(parameters["value"], rollout.next_observation)
-        advantage = advantages(
-            rollout, value, next_value, spec.discount, self.gae_lambda, self.time_outs
-        )
-        deviation = advantage - advantage.mean()
+    def prepare(
+        self, spec: Spec, state: OnPolicyState, rollout: Rollout
+    ) -> tuple[OnPolicyState, Samples]:
+        """Return the state to start from, and the steps with standardised advantages."""
+        state, samples = prepare(self, spec, state, rollout, self.gae_lambda, self.time_outs)
+        deviation = samples.advantage - samples.advantage.mean()
         std = deviation.std()
         standard = deviation / jnp.where(std > 0.0, std, 1.0)  # over the whole batch
-        samples = Samples(rollout.observation, rollout.action, standard, advantage + value)
-        return Samples(*(array.reshape(-1, *array.shape[2:]) for array in samples))
+        return state, samples._replace(advantage=standard).in_one_row()
 
     def improve_policy(
-        self, parameters: Parameters, samples: Samples
-    ) -> tuple[GaussianPolicy, dict[str, jax.Array]]:
+        self, parameters: Parameters, distribution: ActionDistribution, samples: Samples
+    ) -> tuple[PolicyParameters, dict[str, jax.Array]]:
         """Solve F s = g, scale s to the trust region, and halve it until it is an improvement."""
         policy = policy_of(parameters)
         start, unravel = ravel_pytree(policy)
-        before = log_probability(policy, samples.observation, samples.action)
-        mean = apply_layers(policy["policy"], samples.observation)
+        old = outputs_of(policy, samples.observation)
 
         def surrogate(flat: jax.Array) -> jax.Array:
-            after = log_probability(unravel(flat), samples.observation, samples.action)
-            return (jnp.exp(after - before) * samples.advantage).mean()
+            outputs = outputs_of(unravel(flat), samples.observation)
+            after = distribution.log_probability(outputs, samples.action)
+            return (jnp.exp(after - samples.log_probability) * samples.advantage).mean()
 
         def try_out(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
-            new = unravel(flat)
-            new_mean = apply_layers(new["policy"], samples.observation)
-            kl = gaussian_kl(mean, policy["log_std"], new_mean, new["log_std"])
+            kl = distribution.kl(old, outputs_of(unravel(flat), samples.observation))
             return surrogate(flat) - surrogate_before, kl
 
         surrogate_before, gradient = jax.value_and_grad(surrogate)(start)
-        fisher = fisher_product(policy, samples.observation[::FISHER_STRIDE], self.cg_damping)
+        some = samples.observation[::FISHER_STRIDE]
+        fisher = fisher_product(policy, distribution, some, self.cg_damping)
         direction = conjugate_gradient(fisher, gradient, self.cg_iterations)
         curvature = direction @ fisher(direction)
         step = direction * jnp.sqrt(2.0 * self.max_kl / jnp.maximum(curvature, 1e-30))
@@ -186,15 +192,6 @@ class TRPO(GaussianActorCritic):
 
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.flatten(optax.adam(self.value_learning_rate))  # one vector: fewer operations
-
-
-class Samples(NamedTuple):
-    """Steps in any order, as arguments of the policy step and of the value fit."""
-
-    observation: jax.Array  # [B, O]
-    action: jax.Array  # [B, A]
-    advantage: jax.Array  # [B]  standardised
-    target_value: jax.Array  # [B]
 
 
 class _Fit(NamedTuple):

@@ -13,44 +13,35 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from selfpaced.learners.gaussian_policy import GaussianPolicy
-from selfpaced.learners.networks import apply_layers
+from selfpaced.learners.action_distributions import ActionDistribution, Outputs
+from selfpaced.learners.actor_critic import PolicyParameters, outputs_of
 
 RESIDUAL_TOLERANCE = 1e-10  # squared length at which a linear system counts as solved
 NUM_HALVINGS = 10  # of the step, before it is rejected
 KL_SLACK = 1.5  # a quadratic model scaled the step; the actual KL may be larger
 
 
-def gaussian_kl(
-    old_mean: jax.Array, old_log_std: jax.Array, new_mean: jax.Array, new_log_std: jax.Array
-) -> jax.Array:
-    """Return KL(old ‖ new), averaged over samples."""
-    moved = jnp.exp(2.0 * old_log_std) + (new_mean - old_mean) ** 2
-    each = new_log_std - old_log_std + 0.5 * moved * jnp.exp(-2.0 * new_log_std) - 0.5
-    return each.sum(-1).mean()
-
-
 def fisher_product(
-    policy: GaussianPolicy, observation: jax.Array, damping: float
+    policy: PolicyParameters,
+    distribution: ActionDistribution,
+    observation: jax.Array,
+    damping: float,
 ) -> Callable[[jax.Array], jax.Array]:
     """Return a function that multiplies a vector with the damped Fisher matrix.
 
-    At the old policy the Hessian of the KL is JᵀMJ, where J is the Jacobian of mean and log-std,
-    and M is 1/std² for the means and 2 for the log-stds. No second derivatives are needed.
+    At the old policy the Hessian of the KL is JᵀMJ, where J is the Jacobian of the outputs and M
+    the Hessian in the outputs, known in closed form. No second derivatives are needed.
     """
     start, unravel = ravel_pytree(policy)
 
-    def mean_and_log_std(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
-        parameters = unravel(flat)
-        return apply_layers(parameters["policy"], observation), parameters["log_std"]
+    def outputs_at(flat: jax.Array) -> Outputs:
+        return outputs_of(unravel(flat), observation)
 
-    (_, log_std), push = jax.linearize(mean_and_log_std, start)
+    outputs, push = jax.linearize(outputs_at, start)
     pull = jax.linear_transpose(push, start)
-    precision = jnp.exp(-2.0 * log_std) / len(observation)
 
     def multiply(vector: jax.Array) -> jax.Array:
-        of_mean, of_log_std = push(vector)
-        product: jax.Array = pull((precision * of_mean, 2.0 * of_log_std))[0]
+        product: jax.Array = pull(distribution.fisher(outputs, push(vector)))[0]
         return product + damping * vector
 
     return multiply

@@ -14,6 +14,8 @@ from dataclasses import replace
 from selfpaced.environments.ant_gate import ANT_GATE_CONTEXTS, AntGate
 from selfpaced.experiment import Budget
 from selfpaced.learners.ppo import PPO
+from selfpaced.learners.sac import SAC
+from selfpaced.learners.trpo import TRPO
 from selfpaced.presets.preset import Preset
 from selfpaced.problems import Problem
 from selfpaced.teachers.alp_gmm import ALPGMM
@@ -40,7 +42,13 @@ _BUDGET = Budget(
 _SPDL = SPDL(std_lower_bound=(1.0, 0.5), kl_threshold=11_000.0, update_offset=100)  # D3
 
 NEURIPS2020 = Preset(
-    learners={"ppo": PPO(hidden=(64, 64), num_epochs=4, num_minibatches=512)},  # D1
+    learners={
+        "ppo": PPO(  # D1
+            hidden=(64, 64), num_epochs=4, num_minibatches=512, time_outs="terminal"
+        ),
+        "trpo": TRPO(time_outs="terminal"),  # not in the paper
+        "sac": SAC(time_outs="terminal"),  # not in the paper
+    },
     budgets={None: _BUDGET, "sac": _BUDGET.with_one_environment()},
     teachers={
         "spdl": {

@@ -61,9 +61,18 @@ _LEARNERS: dict[str, AnyLearner] = {
         gae_lambda=0.99,
         value_coefficient=1.0,
         max_gradient_norm=None,
+        time_outs="terminal",
     ),
-    "trpo": TRPO(hidden=(21,), max_kl=0.004, gae_lambda=0.99, value_learning_rate=0.23921693516),
-    "sac": SAC(hidden=(21,), buffer_size=10_000, learning_starts=500, batch_size=64),
+    "trpo": TRPO(
+        hidden=(21,),
+        max_kl=0.004,
+        gae_lambda=0.99,
+        value_learning_rate=0.23921693516,
+        time_outs="terminal",
+    ),
+    "sac": SAC(
+        hidden=(21,), buffer_size=10_000, learning_starts=500, batch_size=64, time_outs="terminal"
+    ),
 }
 _BUDGETS = {None: Budget(), "sac": Budget(iterations=400)}
 _STD_3D = (0.2, 0.1875, 0.1)

@@ -1,0 +1,183 @@
+"""The policy and the critic of PPO and TRPO."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NotRequired, TypedDict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from selfpaced.learners.action_distributions import ActionDistribution, Outputs, distribution_of
+from selfpaced.learners.advantages import TimeOuts, advantages
+from selfpaced.learners.base import Rollout
+from selfpaced.learners.networks import Layers, apply_layers, orthogonal_layers
+from selfpaced.learners.normalisation import (
+    Scaling,
+    add_rows,
+    init_scaling,
+    scale_of,
+    standardise,
+)
+from selfpaced.records import Spec
+
+
+class PolicyParameters(TypedDict):
+    """Parameters of the policy; the keys name arrays in saved files."""
+
+    policy: Layers  # of the outputs of the network, see `Outputs`
+    log_std: NotRequired[jax.Array]  # [A]  only of a Gaussian
+
+
+class Parameters(PolicyParameters):
+    """Parameters of policy and critic."""
+
+    value: Layers
+
+
+class OnPolicyState(NamedTuple):
+    """Policy, critic, the state of the optimiser, and the scaling of observations and returns."""
+
+    parameters: Parameters
+    optimiser: optax.OptState
+    distribution: ActionDistribution  # static: holds no arrays
+    scaling: Scaling
+
+
+class Samples(NamedTuple):
+    """Steps to learn from; observations and target values are scaled."""
+
+    observation: jax.Array  # [T, N, O], or [B, O] in any order
+    action: jax.Array  # [..., A]
+    log_probability: jax.Array  # [...]  under the policy that acted
+    advantage: jax.Array  # [...]
+    target_value: jax.Array  # [...]
+
+    def in_one_row(self) -> Samples:
+        """Return steps [T, N] as [T * N]."""
+        return Samples(*(array.reshape(-1, *array.shape[2:]) for array in self))
+
+
+class ActorCritic:
+    """Everything that PPO and TRPO share: all but `init` and `update`."""
+
+    @property
+    def steps_per_update(self) -> None:
+        """Update once per iteration, from all of its steps."""
+        return None
+
+    def act(self, noise: jax.Array, state: OnPolicyState, observation: jax.Array) -> jax.Array:
+        """Sample the policy. A continuous action is unbounded; the caller clips it."""
+        return state.distribution.sample(noise, _outputs_at(state, observation))
+
+    def policy(self, noise: jax.Array, state: OnPolicyState, observation: jax.Array) -> jax.Array:
+        """Act as in training."""
+        return self.act(noise, state, observation)
+
+    def value(self, state: OnPolicyState, observation: jax.Array) -> jax.Array:
+        """Estimate the discounted return with the critic, in units of the rewards."""
+        seen = standardise(state.scaling.observation, observation)
+        value = estimate_value(state.parameters["value"], seen)
+        return value if state.scaling.returns is None else value * scale_of(state.scaling.returns)
+
+    def host_state(self, state: OnPolicyState) -> OnPolicyState:
+        """Return the policy as NumPy arrays, without critic and optimiser."""
+        policy, scaling = policy_of(state.parameters), state.scaling._replace(returns=None)
+        return OnPolicyState(
+            jax.tree.map(np.array, policy),
+            None,
+            state.distribution,
+            jax.tree.map(np.array, scaling),
+        )
+
+    def parameters(self, state: OnPolicyState) -> Parameters:
+        """Return the parameters of policy and critic."""
+        return state.parameters
+
+    def with_parameters(self, state: OnPolicyState, parameters: Parameters) -> OnPolicyState:
+        """Return the state with these parameters of policy and critic."""
+        return state._replace(parameters=parameters)
+
+
+def init_state(
+    key: jax.Array,
+    spec: Spec,
+    hidden: tuple[int, ...],
+    normalise_observations: bool,
+    normalise_rewards: bool,
+) -> OnPolicyState:
+    """Draw separate orthogonal networks; the state of the optimiser is left to the learner."""
+    key_policy, key_value = jax.random.split(key)
+    inputs, distribution = (spec.observation_size, *hidden), distribution_of(spec)
+    parameters: Parameters = {
+        "policy": orthogonal_layers(key_policy, (*inputs, spec.noise_size), output_gain=0.01),
+        "value": orthogonal_layers(key_value, (*inputs, 1), output_gain=1.0),
+    }
+    log_std = distribution.init_log_std()
+    if log_std is not None:
+        parameters["log_std"] = log_std
+    scaling = init_scaling(spec.observation_size, normalise_observations, normalise_rewards)
+    return OnPolicyState(parameters, None, distribution, scaling)
+
+
+def policy_of(parameters: Parameters) -> PolicyParameters:
+    """Return the parameters without the critic's."""
+    policy: PolicyParameters = {"policy": parameters["policy"]}
+    if "log_std" in parameters:
+        policy["log_std"] = parameters["log_std"]
+    return policy
+
+
+def outputs_of(policy: PolicyParameters, observation: jax.Array) -> Outputs:
+    """Apply the policy to scaled observations [..., O]."""
+    return Outputs(apply_layers(policy["policy"], observation), policy.get("log_std"))
+
+
+def estimate_value(layers: Layers, observation: jax.Array) -> jax.Array:
+    """Apply the critic to scaled observations [..., O]; the result is scaled, too."""
+    return apply_layers(layers, observation)[..., 0]
+
+
+def prepare(
+    critic: ActorCritic,
+    spec: Spec,
+    state: OnPolicyState,
+    rollout: Rollout,
+    gae_lambda: float,
+    time_outs: TimeOuts,
+) -> tuple[OnPolicyState, Samples]:
+    """Take the steps into the statistics; return that state, and the steps to learn from.
+
+    The critic predicts returns in units of their scale. When the scale moves, the last layer moves
+    the other way, so that values do not jump (as in PopArt, van Hasselt et al., 2016).
+    """
+    outputs = _outputs_at(state, rollout.observation)
+    before = state.distribution.log_probability(outputs, rollout.action)
+    observation, returns = state.scaling
+    if observation is not None:
+        observation = add_rows(observation, rollout.observation)
+    state = state._replace(scaling=Scaling(observation, returns))
+    value = critic.value(state, rollout.observation)
+    next_value = critic.value(state, rollout.next_observation)
+    advantage = advantages(rollout, value, next_value, spec.discount, gae_lambda, time_outs)
+    target = advantage + value
+    if returns is not None:
+        moved = add_rows(returns, target[..., None])
+        target = target / scale_of(moved)
+        state = _in_units_of(state, scale_of(returns), scale_of(moved))
+        state = state._replace(scaling=Scaling(observation, moved))
+    seen = standardise(observation, rollout.observation)
+    return state, Samples(seen, rollout.action, before, advantage, target)
+
+
+def _outputs_at(state: OnPolicyState, observation: jax.Array) -> Outputs:
+    return outputs_of(state.parameters, standardise(state.scaling.observation, observation))
+
+
+def _in_units_of(state: OnPolicyState, old: jax.Array, new: jax.Array) -> OnPolicyState:
+    """Return the state whose critic estimates the same in another unit."""
+    *layers, last = state.parameters["value"]
+    scaled = jax.tree.map(lambda array: array * (old / new), last)
+    parameters: Parameters = {**state.parameters, "value": [*layers, scaled]}
+    return state._replace(parameters=parameters)
