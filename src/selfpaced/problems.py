@@ -8,7 +8,12 @@ from inspect import getattr_static
 from typing import Any, NamedTuple
 
 from selfpaced.contexts import ContextSpace
-from selfpaced.environments.base import Environment, HasContexts, HostEnvironment
+from selfpaced.environments.base import (
+    Environment,
+    HasContexts,
+    HasDiscreteActions,
+    HostEnvironment,
+)
 from selfpaced.errors import require
 from selfpaced.records import Spec
 
@@ -98,6 +103,7 @@ class Problem:
             environment.action_low,
             environment.action_high,
             self.discount,
+            isinstance(environment, HasDiscreteActions) and environment.has_discrete_actions,
         )
 
     def _require_complete_environment(self) -> None:

@@ -109,6 +109,18 @@ class HasContexts(Protocol):
 
 
 @runtime_checkable
+class HasDiscreteActions(Protocol):
+    """An environment whose actions can be discrete."""
+
+    @property
+    def has_discrete_actions(self) -> bool:
+        """Whether every component is a whole number from `action_low` to `action_high`.
+
+        Such actions come as integers, int32 [A] in JAX and int64 [N, A] on the host.
+        """
+
+
+@runtime_checkable
 class HasPicture(Protocol):
     """An environment whose episodes can be drawn."""
 

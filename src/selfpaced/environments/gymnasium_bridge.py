@@ -25,6 +25,7 @@ from gymnasium.vector import (
 )
 
 from selfpaced.environments.flat_observations import flat_observation, flat_space
+from selfpaced.environments.gymnasium_actions import action_bounds, as_member
 from selfpaced.environments.hand_over import (
     AppendedContext,
     HandOver,
@@ -105,12 +106,17 @@ class GymnasiumEnvironment:
     @property
     def action_low(self) -> tuple[float, ...]:
         """Lower bound of every action component."""
-        return tuple(_check_box(self, "action", _spaces(self)[1]).low.tolist())
+        return action_bounds(self.id, _spaces(self)[1]).low
 
     @property
     def action_high(self) -> tuple[float, ...]:
         """Upper bound of every action component."""
-        return tuple(_check_box(self, "action", _spaces(self)[1]).high.tolist())
+        return action_bounds(self.id, _spaces(self)[1]).high
+
+    @property
+    def has_discrete_actions(self) -> bool:
+        """Whether the actions are whole numbers."""
+        return action_bounds(self.id, _spaces(self)[1]).are_discrete
 
     @property
     def max_episode_steps(self) -> int:
@@ -216,7 +222,8 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         """Apply an action until the episode is over."""
         if self.ended:
             return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        member = as_member(self.action_space, action)
+        observation, reward, terminated, truncated, info = self.env.step(member)
         self.last, self.ended = self._observe(observation), bool(terminated or truncated)
         ends: dict[str, object] = {
             "terminated": bool(terminated),

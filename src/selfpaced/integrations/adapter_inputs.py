@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.records import Array
+from selfpaced.records import Array, Spec
 
 
 def choose_context(
@@ -24,10 +24,13 @@ def choose_context(
     return context
 
 
-def check_action(action: ArrayLike, size: int, kind: type[np.floating]) -> Array:
+def check_action(action: ArrayLike, spec: Spec, kind: type[np.floating]) -> Array:
     """Return the action as an array of this kind of numbers; called in every step, hence fast."""
+    size = spec.action_size
     try:
         array = np.asarray(action, kind)
+        if spec.has_discrete_actions and not array.shape:
+            array = array[None]  # a member of Discrete
     except (TypeError, ValueError) as error:
         raise SelfpacedError(f"action must be {size} numbers, got {action!r}") from error
     if array.shape != (size,):
@@ -38,4 +41,15 @@ def check_action(action: ArrayLike, size: int, kind: type[np.floating]) -> Array
         raise SelfpacedError(
             f"action must be finite, got {array.tolist()}; check whether the policy has diverged"
         )
+    if spec.has_discrete_actions:
+        _require_whole(array, spec)
     return array
+
+
+def _require_whole(action: Array, spec: Spec) -> None:
+    fits = (action == np.round(action)) & (action >= spec.action_low) & (action <= spec.action_high)
+    if not fits.all():
+        raise SelfpacedError(
+            f"action must be whole numbers from {list(map(int, spec.action_low))} to "
+            f"{list(map(int, spec.action_high))}, got {action.tolist()}"
+        )

@@ -29,7 +29,7 @@ Info = dict[str, object]
 class HostAdapter(gymnasium.Env[Array, Array]):
     """A problem on the host behind Gymnasium's interface.
 
-    Actions outside the action space reach the environment unclipped.
+    Continuous actions outside the action space reach the environment unclipped.
 
     Args:
         problem: name of one of `selfpaced.PROBLEMS`, or a `selfpaced.Problem`.
@@ -98,8 +98,10 @@ class HostAdapter(gymnasium.Env[Array, Array]):
         """Apply one action; terminated and truncated are never both true."""
         require(self._started, "step() was called before the first reset(); call reset()")
         require(not self._ended, "step() was called after the end of the episode; call reset()")
-        size = len(self.problem.environment.action_low)
-        checked = check_action(action, size, np.float64)
+        spec = self.problem.spec
+        checked = check_action(action, spec, np.float64)
+        if spec.has_discrete_actions:
+            checked = checked.astype(np.int64)
         observation, reward, terminated, truncated, info = self.vector.step(checked[None])
         self._ended = bool(terminated[0] or truncated[0])
         shown: Info = {

@@ -19,6 +19,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from selfpaced.environments.base import DrawsStates
+from selfpaced.environments.gymnasium_actions import discrete_space
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.integrations.adapter_inputs import check_action, choose_context
 from selfpaced.problems import AnyStateEnvironment, Problem
@@ -33,7 +34,7 @@ Info = dict[str, object]
 class JaxAdapter(gymnasium.Env[Array, Array]):
     """A problem in JAX behind Gymnasium's interface.
 
-    Actions outside the action space reach the environment unclipped (the point mass clips them).
+    Continuous actions outside the action space reach the environment unclipped (the point mass clips them).
 
     Args:
         problem: name of one of `selfpaced.PROBLEMS`, or a `selfpaced.Problem`.
@@ -64,8 +65,10 @@ class JaxAdapter(gymnasium.Env[Array, Array]):
         self.problem = problem
         self.render_mode = render_mode
         self.observation_space = Box(-np.inf, np.inf, (spec.observation_size,), np.float32)
-        self.action_space = Box(
-            np.array(spec.action_low, np.float32), np.array(spec.action_high, np.float32)
+        self.action_space = (
+            discrete_space(spec)
+            if spec.has_discrete_actions
+            else Box(np.array(spec.action_low, np.float32), np.array(spec.action_high, np.float32))
         )
         self._drawing = None if render_mode is None else _drawing(problem)
         if self._drawing is not None:
@@ -98,7 +101,7 @@ class JaxAdapter(gymnasium.Env[Array, Array]):
             "step() was called after the end of the episode; call reset()",
         )
         environment = self.problem.jax_environment
-        checked = check_action(action, len(environment.action_low), np.float32)  # before the noise
+        checked = check_action(action, self.problem.spec, np.float32)  # before the noise
         noise = self.np_random.standard_normal(environment.noise_size, np.float32)
         inputs = np.concatenate([noise, checked])
         self._state, packed = self._compiled.step(self._state, inputs)
@@ -125,7 +128,8 @@ class JaxAdapter(gymnasium.Env[Array, Array]):
     @property
     def _compiled(self) -> _Compiled:
         # looked up, not kept, so that the adapter can be copied and pickled
-        return _compile(cast("Hashable", self.problem.jax_environment))
+        environment, spec = self.problem.jax_environment, self.problem.spec
+        return _compile(cast("Hashable", environment), spec.has_discrete_actions)
 
     def _remember_state(self) -> None:
         if self._drawing is not None:
@@ -149,7 +153,7 @@ class _Compiled(NamedTuple):
 
 
 @lru_cache
-def _compile(environment: AnyStateEnvironment) -> _Compiled:
+def _compile(environment: AnyStateEnvironment, is_discrete: bool) -> _Compiled:
     """Compile once per process, for all adapters of an environment."""
 
     def reset(seed: jax.Array, context: jax.Array) -> tuple[jax.Array, object]:
@@ -157,6 +161,7 @@ def _compile(environment: AnyStateEnvironment) -> _Compiled:
 
     def step(state: object, inputs: jax.Array) -> tuple[object, jax.Array]:
         noise, action = jnp.split(inputs, [environment.noise_size])
+        action = action.astype(jnp.int32) if is_discrete else action
         after = environment.step(noise, state, action)
         flags = [after.reward, after.terminated, after.truncated, after.success]
         scalars = jnp.stack([flag.astype(after.observation.dtype) for flag in flags])

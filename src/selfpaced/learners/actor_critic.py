@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple, NotRequired, TypedDict
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 

@@ -50,7 +50,7 @@ class Learner(Protocol[S]):
         """Return the state before training."""
 
     def act(self, noise: jax.Array, state: S, observation: jax.Array) -> jax.Array:
-        """Choose an action in training; `noise` is standard normal [A]."""
+        """Choose an action in training; `noise` is standard normal [spec.noise_size]."""
 
     def policy(self, noise: jax.Array, state: S, observation: jax.Array) -> jax.Array:
         """Choose an action outside training; zero noise gives the deterministic action."""

@@ -28,6 +28,8 @@ from selfpaced.learners.base import Rollout
 from selfpaced.learners.columns import apply_to_columns
 from selfpaced.learners.hashed_random import normals, random_words
 from selfpaced.learners.networks import Layers, apply_layers, glorot_networks
+from selfpaced.learners.normalisation import Moments, init_moments, standardise
+from selfpaced.learners.normalisation import add_rows as add_moments
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
 from selfpaced.records import Spec
 from selfpaced.validation import (
@@ -47,8 +49,8 @@ class SAC:
     """Maximise reward and entropy with a squashed Gaussian policy in the action box; off-policy.
 
     Raises:
-        SelfpacedError: a setting is out of range, the actions are unbounded, or `buffer_size` is
-            smaller than the number of environments.
+        SelfpacedError: a setting is out of range, the actions are discrete or unbounded, or
+            `buffer_size` is smaller than the number of environments.
 
     Example:
         >>> import jax
@@ -75,8 +77,10 @@ class SAC:
     """tau: share of the way to the value network that its slow copy moves in an update"""
     target_entropy: float | None = None
     """entropy that the coefficient aims for; None means minus the number of action components"""
-    time_outs: TimeOuts = "terminal"
+    time_outs: TimeOuts = "bootstrap"
     """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
+    normalise_observations: bool = False
+    """scale observations by running mean and standard deviation"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -100,6 +104,10 @@ class SAC:
 
     def init(self, key: jax.Array, spec: Spec) -> SACState:
         """Draw Glorot networks; the coefficient is one and the replay is empty."""
+        require(
+            not spec.has_discrete_actions,
+            f"actions must be continuous for SAC, got {spec.num_choices} choices; use PPO or TRPO",
+        )
         low, high = np.array(spec.action_low), np.array(spec.action_high)
         require(
             bool(np.isfinite(low).all() and np.isfinite(high).all()),
@@ -113,6 +121,7 @@ class SAC:
             self._optimiser().init(parameters),
             empty_replay(self.buffer_size, 2 * spec.observation_size + spec.action_size + 2),
             jnp.array([(high + low) / 2.0, (high - low) / 2.0], jnp.float32),
+            init_moments(spec.observation_size) if self.normalise_observations else None,
         )
 
     def act(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
@@ -126,12 +135,14 @@ class SAC:
 
     def policy(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
         """Sample the policy, whether learning has started or not; the replay is not needed."""
-        mean, log_std = _gaussian(apply_layers(state.parameters["policy"], observation))
+        seen = standardise(state.scaling, observation)
+        mean, log_std = _gaussian(apply_layers(state.parameters["policy"], seen))
         return state.box[0] + state.box[1] * jnp.tanh(mean + jnp.exp(log_std) * noise)
 
     def value(self, state: SACState, observation: jax.Array) -> jax.Array:
         """Estimate the discounted return with the state value, which includes later entropy."""
-        return apply_layers(state.parameters["value"], observation)[..., 0]
+        seen = standardise(state.scaling, observation)
+        return apply_layers(state.parameters["value"], seen)[..., 0]
 
     def update(
         self, key: jax.Array, spec: Spec, state: SACState, rollout: Rollout
@@ -148,7 +159,10 @@ class SAC:
         learns = ~self._explores(past) & (replay.num_added >= self.batch_size)
         # first the words that choose the batch, then those for the policy (D2)
         words = random_words(key, (1 + spec.action_size, self.batch_size))
-        batch = _unpack(spec, sample_rows(words[0], replay))
+        scaling = state.scaling
+        if scaling is not None:
+            scaling = add_moments(scaling, rollout.observation)
+        batch = _unpack(spec, scaling, sample_rows(words[0], replay))
         noise = normals(words[1:])
 
         next_value = apply_to_columns(state.target, batch.next_observation)[0]
@@ -168,7 +182,7 @@ class SAC:
             state.target,
             parameters["value"],
         )
-        return SACState(parameters, slow, memory, replay, state.box), metrics
+        return SACState(parameters, slow, memory, replay, state.box, scaling), metrics
 
     def parameters(self, state: SACState) -> Parameters:
         """Return the parameters of all networks."""
@@ -278,6 +292,7 @@ class SACState(NamedTuple):
     optimiser: optax.OptState
     replay: Replay | None  # None outside training
     box: jax.Array  # [2, A] centre and half-width of the legal actions
+    scaling: Moments | None  # of observations; the replay has them unscaled
 
 
 class Batch(NamedTuple):
@@ -318,7 +333,11 @@ def _of_pair(layers: Layers, index: int) -> Layers:
     return [(weight[index], bias[index]) for weight, bias in layers]
 
 
-def _unpack(spec: Spec, rows: jax.Array) -> Batch:
+def _unpack(spec: Spec, scaling: Moments | None, rows: jax.Array) -> Batch:
     sizes = (spec.observation_size, spec.action_size, 1, 1)
     observation, action, reward, future, next_observation = jnp.split(rows.T, np.cumsum(sizes))
-    return Batch(observation, action, reward[0], future[0], next_observation)
+    seen, after = (
+        standardise(scaling, columns.T).T if scaling else columns
+        for columns in (observation, next_observation)
+    )
+    return Batch(seen, action, reward[0], future[0], after)

@@ -25,7 +25,8 @@ S = TypeVar("S")
 class TrainedPolicy:
     """A trained learner of one seed: acts, and estimates values. Made by `load_policy`.
 
-    Calling it with observations [..., O] returns legal actions [..., A].
+    Calling it with observations [..., O] returns legal actions [..., A]; a single discrete action is a
+    whole number, without the axis of components.
     """
 
     learner: AnyLearner | EpisodicPolicy
@@ -44,13 +45,13 @@ class TrainedPolicy:
             SelfpacedError: the observations have another size.
         """
         observed = self._check(observation)
-        shape = (*observed.shape[:-1], self.spec.action_size)
+        shape = (*observed.shape[:-1], self.spec.noise_size)
         noise = np.zeros(shape, np.float32)
         if self.rng is not None:
             noise = self.rng.standard_normal(shape, np.float32)
         action = np.asarray(_act(self.learner, self.state, noise, observed))
         legal: Array = np.clip(action, self.spec.action_low, self.spec.action_high)
-        return legal.astype(np.float32)
+        return _as_members(self.spec, legal)
 
     def value(self, observation: ArrayLike) -> Array:
         """Return the critic's estimates [...] of the discounted return from observations [..., O].
@@ -115,6 +116,14 @@ def final_learners(run: RunFolder, seeds: tuple[int, ...]) -> Any:
         require(seed in known, f"seed must be one of {names} in {run.path}, got {seed}")
     places = [known.index(seed) for seed in seeds]
     return jax.tree.map(lambda array: np.asarray(array)[places], run.learner_states())
+
+
+def _as_members(spec: Spec, actions: Array) -> Array:
+    """Return actions as Gymnasium's spaces have them: whole numbers of `Discrete` have no axis."""
+    if not spec.has_discrete_actions:
+        return actions.astype(np.float32)
+    whole = actions.astype(np.int64)
+    return whole[..., 0] if spec.action_size == 1 else whole
 
 
 @partial(jax.jit, static_argnums=0)

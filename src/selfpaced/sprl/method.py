@@ -66,6 +66,11 @@ class SPRL:
             f"SPRL requires a problem that runs in JAX; {problem.name} does not",
         )
         require(
+            not problem.spec.has_discrete_actions,
+            f"actions must be continuous for SPRL, got {problem.spec.num_choices} choices; use "
+            "another teacher with PPO or TRPO",
+        )
+        require(
             num_environments == 1,
             f"num_environments must be 1 with SPRL, got {num_environments}; the "
             f"{self.update.num_rollouts} episodes of an update run side by side anyway",

@@ -119,6 +119,9 @@ def _check_spaces(problem: Problem, trials: Trials) -> Finding:
             f"{seen}, but observation_size is {spec.observation_size}",
             f"set observation_size to {actual}",
         )
+    if spec.has_discrete_actions:
+        choices = " x ".join(map(str, spec.num_choices))
+        seen = f"observations of {actual} numbers, discrete actions of {choices} choices"
     if not np.isfinite([spec.action_low, spec.action_high]).all():
         return Finding(
             "spaces",

@@ -18,11 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfpaced.contexts import ContextSpace
-from selfpaced.environments.base import Environment, HostEnvironment
+from selfpaced.environments.base import Environment, HasDiscreteActions, HostEnvironment
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget
+from selfpaced.learners.action_distributions import Outputs, distribution_of
 from selfpaced.problems import Problem
-from selfpaced.records import Array
+from selfpaced.records import Array, Spec
 from selfpaced.registry import members_of
 from selfpaced.training.curriculum_learning import CurriculumLearning
 from selfpaced.training.simulator import AnySimulator
@@ -40,12 +41,14 @@ Nothing = tuple[()]
 class RandomPolicy:
     """Uniform actions inside their bounds; standard normal where a bound is infinite."""
 
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    spec: Spec
 
     def policy(self, noise: jax.Array, state: Nothing, observation: jax.Array) -> jax.Array:
         """Return an action [A]."""
-        low, high = jnp.array(self.low), jnp.array(self.high)
+        spec = self.spec
+        if spec.has_discrete_actions:
+            return distribution_of(spec).sample(noise, Outputs(jnp.zeros_like(noise), None))
+        low, high = jnp.array(spec.action_low), jnp.array(spec.action_high)
         bounded = jnp.isfinite(low) & jnp.isfinite(high)
         width = jnp.where(bounded, high - low, 0.0)
         share = jax.scipy.stats.norm.cdf(noise)
@@ -86,6 +89,9 @@ class _OneStepLonger:
         for name in members_of(kind):
             setattr(self, name, getattr(environment, name))
         self.max_episode_steps: int = self.max_episode_steps + 1
+        self.has_discrete_actions = (
+            isinstance(environment, HasDiscreteActions) and environment.has_discrete_actions
+        )
 
 
 def draw_contexts(space: ContextSpace, seed: int) -> tuple[Array, Array]:
@@ -123,7 +129,7 @@ def _run(problem: Problem, simulator: AnySimulator, seed: int, contexts: Array) 
     batch = simulator.episodes(
         Streams((seed,), 0, Purpose.REPORT),  # new for every batch: its generators advance
         contexts[None],
-        RandomPolicy(spec.action_low, spec.action_high),
+        RandomPolicy(spec),
         (),
         noise_scales=(1.0,),
         keep_path=True,

@@ -57,6 +57,11 @@ def hold_still(
         'initial_policy="hold" requires a learner with parameters(state) and '
         f'with_parameters(state, parameters), got {type(learner).__name__}; use "random"',
     )
+    require(
+        not problem.spec.has_discrete_actions,
+        f'initial_policy="hold" requires continuous actions, got {problem.spec.num_choices} '
+        'choices; use "random"',
+    )
     num_rows, rows = NUM_STEPS * BATCH_SIZE, []
     for seed in seeds:
         streams = Streams((seed,), 0, Purpose.IMITATE)

@@ -34,10 +34,12 @@ class BlockPolicy(Generic[S]):
                 act_block(self._policy, self._trains, self._state, noise, observation)
             )
         act = _function(self._policy, self._trains)
-        action = np.empty_like(noise)
-        for seed, state in enumerate(self._host_states):
-            action[seed] = act(noise[seed], state, observation[seed])
-        return action
+        return np.stack(
+            [
+                act(noise[seed], state, observation[seed])
+                for seed, state in enumerate(self._host_states)
+            ]
+        )
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -197,13 +197,16 @@ def step_rows(
 ) -> tuple[Array, Array, Array, Array, Info]:
     """Step all rows with actions [S, N, A], clipped to the box of legal actions."""
     *shape, size = action.shape
-    low, high = np.array((problem.spec.action_low, problem.spec.action_high), np.float32)
+    spec = problem.spec
+    low, high = np.array((spec.action_low, spec.action_high), np.float32)
     legal = np.minimum(np.maximum(action.reshape(-1, size), low), high)  # faster than np.clip
     require(
         bool(np.isfinite(legal.sum())),
         "the policy has diverged, its actions are not finite; check the environment's rewards and "
         "observations, or lower the learning rate",
     )
+    if spec.has_discrete_actions:
+        legal = legal.astype(np.int64)
     observation, reward, terminated, truncated, info = vector.step(legal)
     return (
         observation.reshape(*shape, -1),

@@ -88,7 +88,7 @@ class HostSimulator(Generic[S]):
         per_update = self.learner.steps_per_update or self.num_steps
         num_updates = self.num_steps // per_update
         spec = self.problem.spec
-        shape = (num_updates, per_update, self.num_environments, spec.action_size)
+        shape = (num_updates, per_update, self.num_environments, spec.noise_size)
         noise, update_keys = _draw(shape, streams.keys)
         noise = np.moveaxis(np.asarray(noise), 0, 2)  # [U, T, S, N, A]
         metrics = []
@@ -122,7 +122,7 @@ class HostSimulator(Generic[S]):
         num_seeds, num, _ = contexts.shape
         environment = self.problem.host_environment
         reset_seeds = np.stack([rng.integers(2**31, size=num) for rng in streams.generators])
-        steps, size = environment.max_episode_steps, self.problem.spec.action_size
+        steps, size = environment.max_episode_steps, self.problem.spec.noise_size
         noise = np.array(_draw_noise(steps, num, size, streams.keys))
         at_once = max(environment.max_side_by_side // (len(noise_scales) * num_seeds), 1)
         portion = -(-num // -(-num // at_once))

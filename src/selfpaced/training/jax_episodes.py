@@ -14,6 +14,7 @@ from selfpaced.errors import require
 from selfpaced.learners.base import Policy
 from selfpaced.problems import Problem
 from selfpaced.records import Array
+from selfpaced.training.jax_rollout import legal_action
 from selfpaced.training.simulator import EpisodeBatch, Frame, Show
 from selfpaced.training.streams import Streams
 
@@ -111,7 +112,7 @@ def _run_block(
 
     def one_seed(key: jax.Array, contexts: jax.Array, state: P) -> _Episode:
         key_noise, key_reset = jax.random.split(key)
-        size = problem.spec.action_size + problem.jax_environment.noise_size
+        size = problem.spec.noise_size + problem.jax_environment.noise_size
         shape = (problem.environment.max_episode_steps, len(contexts), size)
         noise = jax.random.normal(key_noise, shape)
         keys = jax.random.split(key_reset, len(contexts))
@@ -139,9 +140,9 @@ def _run_episode(
     def step(carry: Any, inputs: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
         state, observation, alive, outcome = carry
         weight, noise = inputs
-        action = policy.policy(noise_scale * noise[: spec.action_size], policy_state, observation)
-        legal = jnp.clip(action, jnp.array(spec.action_low), jnp.array(spec.action_high))
-        after = environment.step(noise[spec.action_size :], state, legal)
+        action = policy.policy(noise_scale * noise[: spec.noise_size], policy_state, observation)
+        legal = legal_action(spec, action)
+        after = environment.step(noise[spec.noise_size :], state, legal)
         outcome = _Outcome(
             outcome.discounted_return + jnp.where(alive, weight * after.reward, 0.0),
             jnp.where(alive, after.success, outcome.success),  # the last step decides

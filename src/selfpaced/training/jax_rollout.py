@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.problems import AnyStateEnvironment, Problem
+from selfpaced.records import Spec
 
 S = TypeVar("S")
 
@@ -70,7 +71,7 @@ def collect(
         collector: Collector, inputs: tuple[jax.Array, jax.Array]
     ) -> tuple[Collector, tuple[Rollout, EpisodeEnds]]:
         key, noise = inputs
-        for_action, for_environment = jnp.split(noise, [problem.spec.action_size], axis=1)
+        for_action, for_environment = jnp.split(noise, [problem.spec.noise_size], axis=1)
         actors, num_issued = collector
         starts = actors.ended
         context = contexts[num_issued + jnp.cumsum(starts) - starts]
@@ -82,6 +83,12 @@ def collect(
 
     collector, (rollout, ends) = jax.lax.scan(step, collector, (keys, noise))
     return collector, rollout, ends
+
+
+def legal_action(spec: Spec, action: jax.Array) -> jax.Array:
+    """Return the action as the environment gets it: inside its bounds, discrete ones as int32."""
+    legal = jnp.clip(action, jnp.array(spec.action_low), jnp.array(spec.action_high))
+    return legal.astype(jnp.int32) if spec.has_discrete_actions else legal
 
 
 def _fresh_actors(key: jax.Array, environment: AnyStateEnvironment, context: jax.Array) -> Actor:
@@ -111,7 +118,7 @@ def _advance(
 ) -> tuple[Actor, Rollout, EpisodeEnds]:
     """One step of every actor; the rollout has the chosen action, the environment a legal one."""
     spec = problem.spec
-    legal = jnp.clip(action, jnp.array(spec.action_low), jnp.array(spec.action_high))
+    legal = legal_action(spec, action)
     after = jax.vmap(problem.jax_environment.step)(noise, actors.environment, legal)
     rollout = Rollout(
         actors.observation,

@@ -137,7 +137,7 @@ def _learn_seed(
     num_updates = num_steps // per_update
     key_noise, key_reset, key_update = jax.random.split(key, 3)
     # all noise at once: drawing it step by step would cost more than the physics
-    size = problem.spec.action_size + problem.jax_environment.noise_size
+    size = problem.spec.noise_size + problem.jax_environment.noise_size
     noise = jax.random.normal(key_noise, (num_updates, per_update, num_environments, size))
     reset_keys = jax.random.split(key_reset, (num_updates, per_update))
 

@@ -207,7 +207,7 @@ class Training(Generic[S, A, T]):
     ) -> None:
         """Stop before NaN is saved, from which training could not recover."""
         observed = np.asarray(actors.observation)
-        noise = np.zeros((*observed.shape[:2], self.problem.spec.action_size), np.float32)
+        noise = np.zeros((*observed.shape[:2], self.problem.spec.noise_size), np.float32)
         actions = np.asarray(act_block(self.learner, False, learner, noise, observed))
         for index, (seed, ended) in enumerate(zip(self.seeds, episodes, strict=True)):
             where = f"seed {seed}, iteration {iteration + 1}"
