@@ -52,7 +52,7 @@ class Probe:
         reward = {
             "one": jnp.float32(1.0),
             "cue": state.cue,
-            "action": -((action[0] - state.cue) ** 2),
+            "action": -((action - state.cue) ** 2).sum(),
             "last": jnp.where(over, 1.0, 0.0),
         }[self.reward]
         by_itself = self.ends_by == "itself"
@@ -67,6 +67,23 @@ class Probe:
 
     def observe(self, state):
         return jnp.stack([state.cue, 0.1 * state.time])
+
+
+@dataclass(frozen=True)
+class DiscreteProbe(Probe):
+    """Choose -1, 0 or 1, once or twice at a time; with reward "action", the nearest is the best."""
+
+    num_components: int = 1
+
+    has_discrete_actions = True
+
+    @property
+    def action_low(self):
+        return (-1.0,) * self.num_components
+
+    @property
+    def action_high(self):
+        return (1.0,) * self.num_components
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,7 @@ class UnsavedProbeVector(gymnasium.vector.VectorEnv):
         reward = {
             "one": np.ones(self.num_envs),
             "cue": self.cue,
-            "action": -((actions[:, 0] - self.cue) ** 2),
+            "action": -((actions - self.cue[:, None]) ** 2).sum(1),
             "last": over.astype(float),
         }[self.probe.reward]
         self.ended = over
@@ -251,14 +268,16 @@ def values(learner, states, cues, time=0.0):
     return np.asarray(jax.vmap(lambda state: learner.value(state, observations))(states))
 
 
-def actions(learner, states, cues):
-    """Return deterministic actions [S, len(cues)]."""
+def actions(learner, states, cues, noise_size=1):
+    """Return deterministic actions [S, len(cues)], with an axis of components if several."""
     observations = jnp.array([[cue, 0.0] for cue in cues])
 
     def act(state):
-        return jax.vmap(lambda seen: learner.policy(jnp.zeros(1), state, seen))(observations)
+        zeros = jnp.zeros(noise_size)
+        return jax.vmap(lambda seen: learner.policy(zeros, state, seen))(observations)
 
-    return np.asarray(jax.vmap(act)(states))[..., 0]
+    found = np.asarray(jax.vmap(act)(states))
+    return found[..., 0] if found.shape[-1] == 1 else found
 
 
 SILENT = Problem(

@@ -7,15 +7,18 @@ import pytest
 from scipy.stats import norm
 
 from selfpaced import PPO, SelfpacedError
+from selfpaced.learners.actor_critic import Samples, outputs_of
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.gaussian_policy import log_probability
-from selfpaced.learners.ppo import Samples
 from selfpaced.learners.shuffling import shuffled
 from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
 
 QUICK = PPO(
     hidden=(32,), learning_rate=3e-3, num_epochs=8, num_minibatches=4, value_coefficient=1.0
 )
+
+
+def log_probability(state, seen, action):
+    return state.distribution.log_probability(outputs_of(state.parameters, seen), action)
 
 
 def test_the_value_of_a_constant_reward_is_that_reward():
@@ -44,11 +47,12 @@ def test_the_policy_finds_the_best_action_for_every_cue():
 def test_time_outs_decide_the_value_of_an_endless_reward():
     endless = Probe(length=2, reward="one", ends_by="time_out")
     slow = replace(QUICK, gae_lambda=0.5)
-    terminal = trained(endless, slow, 60)
-    np.testing.assert_allclose(values(slow, terminal, [0.0]), 1 + DISCOUNT, atol=0.1)
-    bootstrap = replace(slow, time_outs="bootstrap")
-    states = trained(endless, bootstrap, 250)
-    assert (values(bootstrap, states, [0.0]) > 5.0).all()  # 1 / (1 - 0.9) = 10 in the limit
+    terminal = replace(slow, time_outs="terminal")
+    states = trained(endless, terminal, 60)
+    np.testing.assert_allclose(values(terminal, states, [0.0]), 1 + DISCOUNT, atol=0.1)
+    assert slow.time_outs == "bootstrap"
+    states = trained(endless, slow, 250)
+    assert (values(slow, states, [0.0]) > 5.0).all()  # 1 / (1 - 0.9) = 10 in the limit
 
 
 def test_zero_noise_gives_the_mean_and_noise_is_scaled_by_the_standard_deviation():
@@ -72,22 +76,22 @@ def test_initial_parameters_are_orthogonal_with_the_published_gains():
 
 def test_log_probability_agrees_with_scipy():
     spec = probe_problem(Probe()).spec
-    parameters = QUICK.init(jax.random.key(2), spec).parameters
-    parameters["log_std"] = jnp.array([-0.7])
+    state = QUICK.init(jax.random.key(2), spec)
+    state.parameters["log_std"] = jnp.array([-0.7])
     seen, action = jnp.array([0.2, 0.1]), jnp.array([1.3])
     mean = QUICK.act(jnp.zeros(1), QUICK.init(jax.random.key(2), spec), seen)
     expected = norm(float(mean[0]), np.exp(-0.7)).logpdf(1.3)
-    assert float(log_probability(parameters, seen, action)) == pytest.approx(expected, rel=1e-5)
+    assert float(log_probability(state, seen, action)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_loss_is_the_clipped_surrogate_plus_half_the_squared_value_error():
-    parameters = QUICK.init(jax.random.key(3), probe_problem(Probe()).spec).parameters
+    state = QUICK.init(jax.random.key(3), probe_problem(Probe()).spec)
     seen = jnp.array([[0.1, 0.0], [0.4, 0.0]])
     action = jnp.array([[0.5], [-0.5]])
-    now = log_probability(parameters, seen, action)
+    now = log_probability(state, seen, action)
     before = now - jnp.log(jnp.array([2.0, 0.5]))  # ratios 2 and one half
     batch = Samples(seen, action, before, jnp.array([3.0, 1.0]), jnp.array([1.0, -1.0]))
-    loss, _ = QUICK.loss(parameters, batch)
+    loss, _ = QUICK.loss(state.parameters, state.distribution, batch)
     advantage = np.array([1.0, -1.0])  # standardised
     surrogate = np.mean([min(2.0, 1.2) * advantage[0], max(0.5, 0.8) * advantage[1]])
     error = np.asarray(

@@ -7,32 +7,40 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from selfpaced import TRPO, SelfpacedError
+from selfpaced.learners.actor_critic import Samples, outputs_of
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.networks import apply_layers
-from selfpaced.learners.trpo import Samples
 from selfpaced.learners.trust_region import (
     conjugate_gradient,
     fisher_product,
-    gaussian_kl,
     line_search,
 )
-from tests.probes import DISCOUNT, Probe, actions, probe_problem, trained, values
+from tests.probes import (
+    DISCOUNT,
+    DiscreteProbe,
+    Probe,
+    actions,
+    probe_problem,
+    trained,
+    values,
+)
 
 QUICK = TRPO(hidden=(32,), max_kl=0.05, value_learning_rate=0.01, value_minibatch=64)
 SPEC = probe_problem(Probe()).spec
+DISCRETE = probe_problem(DiscreteProbe()).spec
 DAMPING = 0.01
 
 
 def policy_of(state):
-    return {name: state.parameters[name] for name in ("policy", "log_std")}
+    return {name: part for name, part in state.parameters.items() if name != "value"}
 
 
-def some_samples(num=200):
+def some_samples(state, num=200):
     keys = jax.random.split(jax.random.key(5), 3)
     seen = jax.random.uniform(keys[0], (num, 2), minval=-1.0)
-    action = jax.random.normal(keys[1], (num, 1))
+    action = jnp.clip(jnp.round(2.0 * jax.random.normal(keys[1], (num, 1))), -1.0, 1.0)
     advantage = jax.random.normal(keys[2], (num,)) - (action[:, 0] - seen[:, 0]) ** 2
-    return Samples(seen, action, advantage, seen[:, 0])
+    before = state.distribution.log_probability(outputs_of(state.parameters, seen), action)
+    return Samples(seen, action, before, advantage, seen[:, 0])
 
 
 def test_the_value_of_a_visible_reward_is_that_reward():
@@ -53,44 +61,37 @@ def test_the_policy_finds_the_best_action_for_every_cue():
     np.testing.assert_allclose(actions(QUICK, states, cues), [cues, cues], atol=0.2)
 
 
+@pytest.mark.parametrize("spec", [SPEC, DISCRETE], ids=["continuous", "discrete"])
 @pytest.mark.parametrize("max_kl", [0.001, 0.1])
-def test_a_step_improves_the_surrogate_and_keeps_its_kl_bound(max_kl):
-    learner, samples = replace(QUICK, max_kl=max_kl), some_samples()
-    state = learner.init(jax.random.key(0), SPEC)
-    new, metrics = jax.jit(learner.improve_policy)(state.parameters, samples)
-    old_mean = apply_layers(state.parameters["policy"], samples.observation)
-    new_mean = apply_layers(new["policy"], samples.observation)
-    kl = gaussian_kl(old_mean, state.parameters["log_std"], new_mean, new["log_std"])
+def test_a_step_improves_the_surrogate_and_keeps_its_kl_bound(max_kl, spec):
+    learner = replace(QUICK, max_kl=max_kl)
+    state = learner.init(jax.random.key(0), spec)
+    samples = some_samples(state)
+    new, metrics = jax.jit(learner.improve_policy)(state.parameters, state.distribution, samples)
+    old = outputs_of(state.parameters, samples.observation)
+    kl = state.distribution.kl(old, outputs_of(new, samples.observation))
     assert float(metrics["learner/step_accepted"]) == 1.0
     assert float(metrics["learner/surrogate_improvement"]) > 0.0
     assert float(metrics["learner/kl"]) == pytest.approx(float(kl), rel=1e-4)
     assert 0.3 * max_kl < float(kl) <= 1.5 * max_kl
 
 
-def test_the_fisher_product_is_the_hessian_of_the_kl():
-    state = replace(QUICK, hidden=(4,)).init(jax.random.key(1), SPEC)
-    policy = policy_of(state)
-    policy["log_std"] = jnp.array([-0.5])
-    seen = some_samples(30).observation
+@pytest.mark.parametrize("spec", [SPEC, DISCRETE], ids=["continuous", "discrete"])
+def test_the_fisher_product_is_the_hessian_of_the_kl(spec):
+    state = replace(QUICK, hidden=(4,)).init(jax.random.key(1), spec)
+    policy, distribution = policy_of(state), state.distribution
+    if "log_std" in policy:
+        policy["log_std"] = jnp.array([-0.5])
+    seen = some_samples(state, 30).observation
     flat, unravel = ravel_pytree(policy)
-    mean = apply_layers(policy["policy"], seen)
+    old = outputs_of(policy, seen)
 
     def kl(candidate):
-        new = unravel(candidate)
-        new_mean = apply_layers(new["policy"], seen)
-        return gaussian_kl(mean, policy["log_std"], new_mean, new["log_std"])
+        return distribution.kl(old, outputs_of(unravel(candidate), seen))
 
     dense = jax.jit(jax.hessian(kl))(flat) + DAMPING * jnp.eye(len(flat))
-    product = jax.jit(jax.vmap(fisher_product(policy, seen, DAMPING)))(jnp.eye(len(flat)))
-    np.testing.assert_allclose(product, dense, atol=1e-5)
-
-
-def test_the_kl_of_two_gaussians_has_its_known_value():
-    zero, log_two = jnp.zeros((3, 1)), jnp.log(jnp.array([2.0]))
-    # KL(N(0, 1) ‖ N(1, 2²)) = log 2 + (1 + 1) / 8 - 1/2
-    assert float(gaussian_kl(zero, jnp.zeros(1), zero + 1.0, log_two)) == pytest.approx(
-        np.log(2.0) + 0.25 - 0.5, rel=1e-5
-    )
+    multiply = fisher_product(policy, distribution, seen, DAMPING)
+    np.testing.assert_allclose(jax.jit(jax.vmap(multiply))(jnp.eye(len(flat))), dense, atol=1e-5)
 
 
 def test_conjugate_gradient_solves_a_system_in_as_many_iterations_as_it_has_unknowns():
@@ -151,8 +152,8 @@ def test_the_line_search_stops_after_ten_attempts():
 
 def test_without_any_advantage_the_policy_stays_as_it_is():
     state = QUICK.init(jax.random.key(2), SPEC)
-    samples = some_samples()._replace(advantage=jnp.zeros(200))
-    new, metrics = jax.jit(QUICK.improve_policy)(state.parameters, samples)
+    samples = some_samples(state)._replace(advantage=jnp.zeros(200))
+    new, metrics = jax.jit(QUICK.improve_policy)(state.parameters, state.distribution, samples)
     for old_leaf, new_leaf in zip(
         jax.tree.leaves(policy_of(state)), jax.tree.leaves(new), strict=True
     ):
@@ -169,7 +170,7 @@ def rollout_of(rewards):
 
 def test_advantages_are_standardised_over_the_whole_batch():
     state = QUICK.init(jax.random.key(3), SPEC)
-    samples = QUICK.samples(SPEC, state.parameters, rollout_of([1.0, 2.0, 4.0, 8.0]))
+    _, samples = QUICK.prepare(SPEC, state, rollout_of([1.0, 2.0, 4.0, 8.0]))
     assert float(samples.advantage.mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(samples.advantage.std()) == pytest.approx(1.0, rel=1e-5)
     np.testing.assert_allclose(samples.target_value, [1.0, 2.0, 4.0, 8.0], rtol=1e-5)
@@ -181,7 +182,7 @@ def test_time_outs_decide_whether_there_is_a_future(time_outs, future):
     state = learner.init(jax.random.key(3), SPEC)
     steps = rollout_of([1.0, 2.0])
     cut = steps._replace(terminated=steps.truncated, truncated=steps.terminated)
-    samples = learner.samples(SPEC, state.parameters, cut)
+    _, samples = learner.prepare(SPEC, state, cut)
     next_value = learner.value(state, cut.next_observation)[:, 0]
     expected = np.array([1.0, 2.0]) + future * np.asarray(next_value)
     np.testing.assert_allclose(samples.target_value, expected, rtol=1e-5)
@@ -191,7 +192,7 @@ def test_time_outs_decide_whether_there_is_a_future(time_outs, future):
 def test_incomplete_minibatches_of_the_value_function_are_dropped(num, per_epoch):
     learner = replace(QUICK, value_minibatch=128, num_value_epochs=3)
     state = learner.init(jax.random.key(4), SPEC)
-    _, memory, _ = jax.jit(learner.fit_value)(jax.random.key(0), state, some_samples(num))
+    _, memory, _ = jax.jit(learner.fit_value)(jax.random.key(0), state, some_samples(state, num))
     assert int(memory[0].count) == 3 * per_epoch  # steps that Adam took
 
 

@@ -34,7 +34,8 @@ Info = dict[str, object]
 class JaxAdapter(gymnasium.Env[Array, Array]):
     """A problem in JAX behind Gymnasium's interface.
 
-    Continuous actions outside the action space reach the environment unclipped (the point mass clips them).
+    Continuous actions outside the action space reach the environment unclipped (the point mass
+    clips them).
 
     Args:
         problem: name of one of `selfpaced.PROBLEMS`, or a `selfpaced.Problem`.
