@@ -1,7 +1,6 @@
 """Gymnasium's own environments as problems with a context."""
 
 import gymnasium
-import numpy as np
 from gymnasium.envs.box2d.lunar_lander import LunarLander
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 

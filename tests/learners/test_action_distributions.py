@@ -111,5 +111,5 @@ def test_several_components_are_found_at_once():
 
 
 def test_sac_names_the_learners_for_discrete_actions():
-    with pytest.raises(SelfpacedError, match="must be continuous for SAC, got .* use PPO or TRPO"):
+    with pytest.raises(SelfpacedError, match=r"must be continuous for SAC, got .* use PPO or TRPO"):
         SAC(hidden=(8,)).init(jax.random.key(0), probe_problem(DiscreteProbe()).spec)

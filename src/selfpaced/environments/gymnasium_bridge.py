@@ -20,7 +20,6 @@ from gymnasium.spaces import Box
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
-    SyncVectorEnv,
     VectorWrapper,
 )
 
@@ -32,12 +31,14 @@ from selfpaced.environments.hand_over import (
     require_hand_over,
     reset_in_context,
 )
+from selfpaced.environments.row_vector import RowVector
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 from selfpaced.validation import require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
 _FLAGS = ("success", "unstable")  # optional entries of an info
+_ENDS = ("terminated", "truncated", *_FLAGS)  # that `_Row` keeps in its info
 
 Success: TypeAlias = Callable[[Any, dict[str, Any]], bool]  # of observation and info
 
@@ -151,7 +152,7 @@ class GymnasiumEnvironment:
         if self.in_processes:
             # new processes, not forks: those would inherit JAX's locks but not its threads
             return GymnasiumVector(AsyncVectorEnv(copies, context="spawn"))
-        return GymnasiumVector(SyncVectorEnv(copies))
+        return GymnasiumVector(RowVector(copies, _ENDS))
 
 
 class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):
@@ -160,7 +161,7 @@ class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):
     Fulfils `RendersRows` of `environments/base.py`.
     """
 
-    def __init__(self, env: SyncVectorEnv[Array, Array] | AsyncVectorEnv[Array, Array]) -> None:
+    def __init__(self, env: RowVector | AsyncVectorEnv[Array, Array]) -> None:
         super().__init__(env)
         self._copies = env
         # Gymnasium's own mode has no effect: no row reports the end of an episode to it
