@@ -4,9 +4,10 @@ python benchmarks/sb3_side_by_side.py [STEPS]
 
 Both have the same settings, 8 environments and STEPS environment steps per seed. The context is
 the mass of the pendulum, drawn anew for every episode; SB3 draws it in the environment. Prints
-steps per second with one seed and with eight (SB3 trains one seed after the other), the ratios, and
-the mean return of the last training episodes of every learner. A first short run of both warms up.
-Only the ratios mean anything on a machine with other load: the parts alternate.
+steps per second with one seed and with eight, the ratios, and the mean undiscounted return of the
+random policy after training. SB3 trains one seed after the other, so that its rate does not depend
+on their number: beside our eight seeds it trains two. A short run of both warms up. On a machine
+with other load only the ratios mean anything.
 """
 
 import os
@@ -29,7 +30,7 @@ ID = "selfpaced-benchmarks/Pendulum-v0"
 LIGHT, HEAVY, MEAN, STD = 0.5, 1.5, 1.0, 0.2
 NUM_ENVIRONMENTS, STEPS_PER_ITERATION = 8, 8192
 NUM_EPOCHS, BATCH_SIZE, LEARNING_RATE, GAE_LAMBDA, DISCOUNT = 10, 256, 1e-3, 0.95, 0.9
-NUM_LAST = 40  # training episodes of a reported return
+NUM_EPISODES = 40  # of a reported return
 
 
 class MassPendulum(PendulumEnv):
@@ -76,7 +77,7 @@ def evaluated(method, workload, learners):
     plain = problem()
     plain = Problem(plain.name, plain.summary, plain.environment, plain.contexts, 1.0)
     with method.training(plain, *workload) as training:
-        batch = training.target_episodes(learners, 0, NUM_LAST)
+        batch = training.target_episodes(learners, 0, NUM_EPISODES)
     return batch.discounted_return[:, 0].mean(axis=1)
 
 
@@ -106,8 +107,8 @@ def theirs(seeds, num_steps):
 
 def sb3_return(model, seed):
     """Return the mean undiscounted return of the random policy, as `evaluated` does."""
-    vector = make_vec_env(ID, NUM_LAST, seed=1000 + seed)
-    observation, total = vector.reset(), np.zeros(NUM_LAST)
+    vector = make_vec_env(ID, NUM_EPISODES, seed=1000 + seed)
+    observation, total = vector.reset(), np.zeros(NUM_EPISODES)
     for _ in range(200):
         action, _ = model.predict(observation, deterministic=False)
         observation, reward, _, _ = vector.step(action)
@@ -130,7 +131,7 @@ def main():
         ours(seeds, 2 * STEPS_PER_ITERATION)  # compiles
         theirs(seeds[:1], STEPS_PER_ITERATION)
         own = report("ours", seeds, num_steps, ours(seeds, num_steps))
-        peer = report("SB3", seeds[:1], num_steps, theirs(seeds[:1], num_steps))
+        peer = report("SB3", seeds[:2], num_steps, theirs(seeds[:2], num_steps))
         print(f"      ratio with {len(seeds)} seeds: {own / peer:.2f}", flush=True)
 
 

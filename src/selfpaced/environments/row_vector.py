@@ -46,7 +46,7 @@ class RowVector(VectorEnv[Array, Array, Array]):
         options = dict(options)
         mask = options.pop("reset_mask", np.ones(self.num_envs, bool))
         infos: dict[int, dict[str, Any]] = {}
-        for row in np.flatnonzero(mask):
+        for row in np.flatnonzero(mask).tolist():
             self._observation[row], infos[row] = self.envs[row].reset(
                 seed=seed[row], options=options
             )

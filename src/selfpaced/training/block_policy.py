@@ -21,6 +21,7 @@ class BlockPolicy(Generic[S]):
     def __init__(self, policy: Learner[S] | Policy[S], state: S, trains: bool) -> None:
         """Prepare for acting; a policy that only acts outside training cannot train."""
         self._policy, self._state, self._trains = policy, state, trains
+        self._act = _function(policy, trains)
         self._host_states: list[S] | None = None
         if isinstance(policy, ActsInNumPy):
             host_state: S = policy.host_state(state)
@@ -33,13 +34,8 @@ class BlockPolicy(Generic[S]):
             return np.asarray(
                 act_block(self._policy, self._trains, self._state, noise, observation)
             )
-        act = _function(self._policy, self._trains)
-        return np.stack(
-            [
-                act(noise[seed], state, observation[seed])
-                for seed, state in enumerate(self._host_states)
-            ]
-        )
+        rows = zip(noise, self._host_states, observation, strict=True)
+        return np.stack([self._act(*row) for row in rows])
 
 
 @partial(jax.jit, static_argnums=(0, 1))
