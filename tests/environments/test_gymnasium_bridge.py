@@ -51,11 +51,6 @@ def test_an_environment_without_a_time_limit_is_refused():
         _ = GymnasiumEnvironment(POINT_MASS).max_episode_steps
 
 
-def test_an_environment_whose_actions_are_no_vectors_is_refused():
-    with pytest.raises(SelfpacedError, match="action space of CartPole-v1 must be a Box"):
-        _ = GymnasiumEnvironment("CartPole-v1").action_low
-
-
 @pytest.mark.parametrize(
     ("id", "message"),
     [("selfpaced/Typo-v0", "doesn't exist"), (POINT_MASS, "TypeError.*gravity")],

@@ -18,6 +18,7 @@ from selfpaced.errors import SelfpacedError
 from selfpaced.integrations.jax_adapter import JaxAdapter
 from selfpaced.integrations.registration import GYMNASIUM_IDS, register_environments
 from selfpaced.registry import PROBLEMS
+from tests.probes import DiscreteProbe, probe_problem
 
 EVERY_ID = pytest.mark.parametrize("name", [name for name in GYMNASIUM_IDS if "PointMass" in name])
 DOWN = np.array([0.0, -10.0], np.float32)
@@ -259,3 +260,23 @@ def test_unknown_problems_and_render_modes_are_refused():
 def test_a_problem_on_the_host_is_refused():
     with pytest.raises(SelfpacedError, match=r"must be simulated in JAX, .*; use HostAdapter"):
         JaxAdapter("ball-catching")
+
+
+@pytest.mark.parametrize("num_components", [1, 2])
+def test_discrete_actions_are_whole_numbers_of_their_space(num_components):
+    probe = DiscreteProbe(length=2, reward="action", num_components=num_components)
+    adapter = JaxAdapter(probe_problem(probe))
+    kind = gymnasium.spaces.Discrete if num_components == 1 else gymnasium.spaces.MultiDiscrete
+    assert isinstance(adapter.action_space, kind)
+    adapter.reset(seed=0, options={"context": [0.5]})
+    ones = np.int64(1) if num_components == 1 else np.ones(2, np.int64)
+    assert adapter.action_space.contains(ones)
+    assert adapter.step(ones)[1] == pytest.approx(-num_components * (1.0 - 0.5) ** 2)
+
+
+@pytest.mark.parametrize("action", [2, 0.5])
+def test_an_action_that_is_no_choice_is_refused(action):
+    adapter = JaxAdapter(probe_problem(DiscreteProbe()))
+    adapter.reset(seed=0, options={"context": [0.5]})
+    with pytest.raises(SelfpacedError, match=r"whole numbers from \[-1\] to \[1\], got"):
+        adapter.step(action)
