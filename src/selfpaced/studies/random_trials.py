@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfpaced.contexts import ContextSpace
-from selfpaced.environments.base import Environment, HasDiscreteActions, HostEnvironment
+from selfpaced.environments.base import Environment, HostEnvironment
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget
 from selfpaced.learners.action_distributions import Outputs, distribution_of
@@ -84,14 +84,12 @@ class Trials(NamedTuple):
 class _OneStepLonger:
     """An environment with a longer time limit, which shows whether it ends episodes in time."""
 
-    def __init__(self, environment: object) -> None:
+    def __init__(self, environment: object, has_discrete_actions: bool) -> None:
         kind = HostEnvironment if hasattr(environment, "make") else Environment
         for name in members_of(kind):
             setattr(self, name, getattr(environment, name))
         self.max_episode_steps: int = self.max_episode_steps + 1
-        self.has_discrete_actions = (
-            isinstance(environment, HasDiscreteActions) and environment.has_discrete_actions
-        )
+        self.has_discrete_actions = has_discrete_actions
 
 
 def draw_contexts(space: ContextSpace, seed: int) -> tuple[Array, Array]:
@@ -118,7 +116,8 @@ def run_trials(
     batches: Sequence[Array],
 ) -> list[Trial]:
     """Run every batch of contexts [M, C] from the same seeds."""
-    longer = dataclasses.replace(problem, environment=_OneStepLonger(problem.environment))  # type: ignore[arg-type]
+    longer_environment = _OneStepLonger(problem.environment, problem.spec.has_discrete_actions)
+    longer = dataclasses.replace(problem, environment=longer_environment)  # type: ignore[arg-type]
     workload = (seed,), budget.steps_per_iteration, budget.num_environments
     with method.training(longer, *workload) as training:
         return [_run(longer, training.simulator, seed, contexts) for contexts in batches]
