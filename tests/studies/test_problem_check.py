@@ -11,6 +11,7 @@ import pytest
 from examples.pendulum import PENDULUM
 from selfpaced import PPO, PROBLEMS, SAC, SPDL, SelfpacedError
 from selfpaced.experiment import Budget
+from selfpaced.records import Spec
 from selfpaced.studies.problem_check import check_problem
 from selfpaced.studies.random_trials import RandomPolicy, environment_errors
 from tests.probes import HostProbe, Probe, ProbeVector, probe_problem
@@ -285,7 +286,7 @@ def test_errors_that_are_explained_already_stay_as_they_are():
 
 
 def test_random_actions_are_uniform():
-    policy = RandomPolicy(low=(-1.0, 0.0, -np.inf), high=(3.0, 1.0, 0.0))
+    policy = RandomPolicy(Spec(1, (-1.0, 0.0, -np.inf), (3.0, 1.0, 0.0), discount=1.0))
     action = policy.policy(jnp.zeros(3), (), jnp.zeros(1))
     np.testing.assert_allclose(action, (1.0, 0.5, 0.0))
     noise = jax.random.normal(jax.random.key(0), (4000, 3))
@@ -297,3 +298,12 @@ def test_random_actions_are_uniform():
 
 def test_the_same_check_finds_the_same():
     assert check(FINE) == check(dataclasses.replace(FINE))
+
+
+def test_random_choices_are_uniform():
+    policy = RandomPolicy(Spec(1, (2.0,), (4.0,), discount=1.0, has_discrete_actions=True))
+    noise = jax.random.normal(jax.random.key(0), (9000, 3))
+    chosen = np.asarray(jax.vmap(lambda one: policy.policy(one, (), jnp.zeros(1)))(noise))[:, 0]
+    values, counts = np.unique(chosen, return_counts=True)
+    np.testing.assert_array_equal(values, [2.0, 3.0, 4.0])
+    np.testing.assert_allclose(counts, 3000, atol=200)
