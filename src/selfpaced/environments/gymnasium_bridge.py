@@ -290,12 +290,3 @@ def _vector_space(environment: GymnasiumEnvironment, space: gymnasium.Space[Any]
     whole = flat if appended is None else appended.space(flat)
     assert isinstance(whole, Box)
     return whole
-
-
-def _check_box(environment: GymnasiumEnvironment, what: str, space: gymnasium.Space[object]) -> Box:
-    if isinstance(space, Box) and len(space.shape) == 1:
-        return space
-    raise SelfpacedError(
-        f"{what} space of {environment.id} must be a Box of one dimension, got {space}; "
-        "register an environment that converts it"
-    )

@@ -106,7 +106,7 @@ class SAC:
         """Draw Glorot networks; the coefficient is one and the replay is empty."""
         require(
             not spec.has_discrete_actions,
-            f"actions must be continuous for SAC, got {spec.num_choices} choices; use PPO or TRPO",
+            "actions must be continuous for SAC, got discrete ones; use PPO or TRPO",
         )
         low, high = np.array(spec.action_low), np.array(spec.action_high)
         require(

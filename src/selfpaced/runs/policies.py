@@ -25,8 +25,8 @@ S = TypeVar("S")
 class TrainedPolicy:
     """A trained learner of one seed: acts, and estimates values. Made by `load_policy`.
 
-    Calling it with observations [..., O] returns legal actions [..., A]; a single discrete action is a
-    whole number, without the axis of components.
+    Calling it with observations [..., O] returns legal actions [..., A]; a single discrete
+    action is a whole number, without the axis of components.
     """
 
     learner: AnyLearner | EpisodicPolicy

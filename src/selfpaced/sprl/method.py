@@ -67,7 +67,7 @@ class SPRL:
         )
         require(
             not problem.spec.has_discrete_actions,
-            f"actions must be continuous for SPRL, got {problem.spec.num_choices} choices; use "
+            f"actions of {problem.name} must be continuous for SPRL, got discrete ones; use "
             "another teacher with PPO or TRPO",
         )
         require(

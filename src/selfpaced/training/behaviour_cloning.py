@@ -59,8 +59,8 @@ def hold_still(
     )
     require(
         not problem.spec.has_discrete_actions,
-        f'initial_policy="hold" requires continuous actions, got {problem.spec.num_choices} '
-        'choices; use "random"',
+        f'initial_policy="hold" requires continuous actions; those of {problem.name} are discrete; '
+        'use "random"',
     )
     num_rows, rows = NUM_STEPS * BATCH_SIZE, []
     for seed in seeds:
