@@ -42,7 +42,7 @@ def test_contexts_are_used_in_the_order_of_their_draws_and_recorded_once(rows) -
         ended = terminated | truncated
         if ended.any():
             rows.reset(options={"reset_mask": ended})
-    seen = rows.env.unwrapped.get_attr("seen")
+    seen = [copy.unwrapped.seen for copy in rows.env.unwrapped.envs]
     starts = [context for row in seen for context in row]
     assert sorted(starts) == sorted(issued)
     assert len(recorded) == len(issued) - 3  # those in flight

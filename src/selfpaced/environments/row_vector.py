@@ -22,7 +22,7 @@ Outcome = tuple[Array, Array, Array, Array, dict[str, Array]]
 
 @final
 class RowVector(VectorEnv[Array, Array, Array]):
-    """Steps its copies in order; the infos of a step have the named entries, false if missing."""
+    """Steps its copies in order; of the named entries, infos have those that a copy reports."""
 
     def __init__(
         self, copies: Sequence[Callable[[], gymnasium.Env[Array, Array]]], names: tuple[str, ...]
@@ -39,16 +39,23 @@ class RowVector(VectorEnv[Array, Array, Array]):
             self.observation_space.shape or (), first.observation_space.dtype
         )
 
-    def reset(  # type: ignore[override]  # one seed per row, which Gymnasium's types lack
-        self, *, seed: Sequence[int | None], options: dict[str, Array]
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Array] | None = None,
     ) -> tuple[Array, dict[str, Array]]:
-        """Start episodes in the rows of `options["reset_mask"]`, by default in all of them."""
-        options = dict(options)
+        """Start episodes in the rows of `options["reset_mask"]`, by default in all of them.
+
+        An integer seeds row i with seed + i.
+        """
+        options = dict(options or {})
+        seeds = self._seeds(seed)
         mask = options.pop("reset_mask", np.ones(self.num_envs, bool))
         infos: dict[int, dict[str, Any]] = {}
         for row in np.flatnonzero(mask).tolist():
             self._observation[row], infos[row] = self.envs[row].reset(
-                seed=seed[row], options=options
+                seed=seeds[row], options=options
             )
         return self._observation.copy(), self._seen_contexts(infos)
 
@@ -57,7 +64,11 @@ class RowVector(VectorEnv[Array, Array, Array]):
         outcomes = [env.step(action) for env, action in zip(self.envs, actions, strict=True)]
         observation, reward, terminated, truncated, ends = zip(*outcomes, strict=True)
         self._observation = np.array(observation, self._observation.dtype)
-        info = {name: np.array([end.get(name, False) for end in ends]) for name in self.names}
+        info = {
+            name: np.array([end.get(name, False) for end in ends])
+            for name in self.names
+            if any(name in end for end in ends)
+        }
         return (
             self._observation.copy(),
             np.array(reward, float),
@@ -74,6 +85,11 @@ class RowVector(VectorEnv[Array, Array, Array]):
         """Close every copy."""
         for env in self.envs:
             env.close()
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        return range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
 
     def _seen_contexts(self, infos: dict[int, dict[str, Any]]) -> dict[str, Array]:
         """Return `info["context"]` of rows that started, where all of them report it."""
