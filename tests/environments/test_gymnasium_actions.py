@@ -65,6 +65,15 @@ def test_whole_numbers_arrive_as_members_of_the_space(kind, actions, in_processe
     vector.close()
 
 
+@pytest.mark.parametrize("kind", ACTIONS)
+def test_samples_of_the_vectors_action_space_can_be_applied(kind):
+    vector = GymnasiumEnvironment("Echo-v0", settings=(("kind", kind),)).make(2)
+    vector.reset(seed=0, options={"context": np.zeros((2, 1))})
+    actions = vector.action_space.sample()
+    observation, *_ = vector.step(actions)
+    np.testing.assert_allclose(observation, np.broadcast_to(actions.reshape(2, -1), (2, 2)))
+
+
 def test_other_spaces_are_refused_with_those_that_are_supported():
     with pytest.raises(SelfpacedError, match="must be a Box or MultiDiscrete of one dimension or"):
         action_bounds("Mine-v0", MultiBinary(3))

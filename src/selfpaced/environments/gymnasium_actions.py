@@ -54,7 +54,7 @@ def discrete_space(spec: Spec) -> gymnasium.Space[Any]:
 
 def as_member(space: gymnasium.Space[Any], action: Array) -> Any:
     """Return components [A] as the space has them: `Discrete` has whole numbers, not arrays."""
-    return int(action[0]) if isinstance(space, Discrete) else action
+    return action.item() if isinstance(space, Discrete) else action
 
 
 def _whole_numbers(start: Array, num: Array) -> ActionBounds:

@@ -43,15 +43,12 @@ class RowVector(VectorEnv[Array, Array, Array]):
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Array] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Array, dict[str, Array]]:
-        """Start episodes in the rows of `options["reset_mask"]`, by default in all of them.
-
-        An integer seeds row i with seed + i.
-        """
+        """Start episodes in the rows of `options["reset_mask"]`, by default in all of them."""
         options = dict(options or {})
-        seeds = self._seeds(seed)
         mask = options.pop("reset_mask", np.ones(self.num_envs, bool))
+        seeds = self._seed_rows(seed)
         infos: dict[int, dict[str, Any]] = {}
         for row in np.flatnonzero(mask).tolist():
             self._observation[row], infos[row] = self.envs[row].reset(
@@ -86,7 +83,8 @@ class RowVector(VectorEnv[Array, Array, Array]):
         for env in self.envs:
             env.close()
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+    def _seed_rows(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """Return a seed per row; one number counts up, as in Gymnasium."""
         if seed is None:
             return [None] * self.num_envs
         return range(seed, seed + self.num_envs) if isinstance(seed, int) else seed
