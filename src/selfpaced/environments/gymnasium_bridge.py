@@ -38,7 +38,6 @@ from selfpaced.validation import require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
 _FLAGS = ("success", "unstable")  # optional entries of an info
-_ENDS = ("terminated", "truncated", *_FLAGS)  # that `_Row` keeps in its info
 
 Success: TypeAlias = Callable[[Any, dict[str, Any]], bool]  # of observation and info
 
@@ -152,7 +151,7 @@ class GymnasiumEnvironment:
         if self.in_processes:
             # new processes, not forks: those would inherit JAX's locks but not its threads
             return GymnasiumVector(AsyncVectorEnv(copies, context="spawn"))
-        return GymnasiumVector(RowVector(copies, _ENDS))
+        return GymnasiumVector(RowVector(copies))
 
 
 class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):

@@ -1,8 +1,8 @@
 """Copies of an environment that are stepped one after the other in this process.
 
 Gymnasium's `SyncVectorEnv` merges the infos of all copies in every step and copies observations
-twice, which takes longer than the physics of small environments. Here every copy reports the same
-few entries.
+twice, which takes longer than the physics of small environments. Here every copy reports a
+few flags.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ Outcome = tuple[Array, Array, Array, Array, dict[str, Array]]
 
 @final
 class RowVector(VectorEnv[Array, Array, Array]):
-    """Steps its copies in order; of the named entries, infos have those that a copy reports."""
+    """Steps its copies in order; flags in their infos are false in rows that do not report them."""
 
-    def __init__(
-        self, copies: Sequence[Callable[[], gymnasium.Env[Array, Array]]], names: tuple[str, ...]
-    ) -> None:
+    def __init__(self, copies: Sequence[Callable[[], gymnasium.Env[Array, Array]]]) -> None:
         self.envs = [make() for make in copies]
-        self.names = names
         first, self.num_envs = self.envs[0], len(self.envs)
         self.metadata, self.render_mode = first.metadata, first.render_mode
         self.single_observation_space = first.observation_space
@@ -61,11 +58,8 @@ class RowVector(VectorEnv[Array, Array, Array]):
         outcomes = [env.step(action) for env, action in zip(self.envs, actions, strict=True)]
         observation, reward, terminated, truncated, ends = zip(*outcomes, strict=True)
         self._observation = np.array(observation, self._observation.dtype)
-        info = {
-            name: np.array([end.get(name, False) for end in ends])
-            for name in self.names
-            if any(name in end for end in ends)
-        }
+        names = dict.fromkeys(name for end in ends for name in end)
+        info = {name: np.array([end.get(name, False) for end in ends]) for name in names}
         return (
             self._observation.copy(),
             np.array(reward, float),
