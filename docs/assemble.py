@@ -12,12 +12,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 
-from selfpaced.commands.main import COMMANDS
+from selfpaced.commands.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDES = {  # file of the repository -> its page
@@ -102,11 +104,23 @@ def command_page() -> str:
         "`train` has the flags of the problem, teacher and learner that are named."
     ]
     for name, command in COMMANDS.items():
-        words = [sys.executable, "-m", "selfpaced", name, "--help"]
-        environment = os.environ | {"COLUMNS": "90", "NO_COLOR": "1"}
-        shown = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-        texts.append(f"## {name}\n\n{command.summary}\n\n```text\n{shown.stdout.strip()}\n```")
+        shown = StringIO()
+        with _narrow_terminal(), redirect_stdout(shown), suppress(SystemExit):
+            main([name, "--help"])
+        text = shown.getvalue().strip()
+        texts.append(f"## {name}\n\n{command.summary}\n\n```text\n{text}\n```")
     return "\n\n".join(texts) + "\n"
+
+
+@contextmanager
+def _narrow_terminal() -> Iterator[None]:
+    before = os.environ.copy()
+    os.environ |= {"COLUMNS": "90", "NO_COLOR": "1"}
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def navigation(pages: list[str], titles: dict[str, str]) -> list[object]:

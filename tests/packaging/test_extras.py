@@ -25,6 +25,7 @@ OPTIONAL = {  # library -> extra that brings it
     "sbx": "sbx",
     "brax": "brax",
     "gymnax": "gymnax",
+    "mujoco_playground": "playground",
     "ray": "rllib",
 }
 

@@ -51,9 +51,8 @@ def test_past_steps_are_not_exported(folder):
 def test_a_wrong_seed_or_observation_is_refused(folder):
     with pytest.raises(SelfpacedError, match=r"seed must be one of 3, 4 in .*, got 7"):
         load_policy(folder, seed=7)
-    with pytest.raises(
-        SelfpacedError, match=r"observation must have shape \(7,\) or \(..., 7\), got \(4,\)"
-    ):
+    shapes = r"observation must have shape \(7,\) or \(..., 7\), got \(4,\)"
+    with pytest.raises(SelfpacedError, match=shapes):
         load_policy(folder)(np.zeros(4))
 
 
