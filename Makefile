@@ -1,7 +1,7 @@
 # make demo: install into .venv, train a point mass with and without SPDL, draw figures of both.
 # make check: check formatting, lint rules and types.
 # make test: install what integrations need, too, and run the tests.
-# make test-rllib: run the tests of RLlib, in an environment of their own.
+# make test-rllib: run the tests of RLlib and gymnax, in an environment of their own.
 # make docs: build the site in build/site/html.
 # make package: build the package, install it on every supported Python and use it.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -27,12 +27,12 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
-# RLlib pins Gymnasium to one version, so it has an environment of its own
+# RLlib pins Gymnasium to one version and gymnax limits it, so they have an environment of their own
 $(VENV_RLLIB)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV_RLLIB)
 	$(VENV_RLLIB)/bin/python -m pip install --quiet --upgrade pip
 	$(VENV_RLLIB)/bin/python -m pip install --quiet $(TORCH)
-	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib]'
+	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib,gymnax]'
 	touch $@
 
 demo: install
@@ -51,7 +51,8 @@ test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow --timeout 3600
 
 test-rllib: $(VENV_RLLIB)/.installed
-	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 tests/integrations/rllib
+	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 -k 'rllib or gymnax or jax-environments' \
+		tests/integrations/rllib tests/environments/test_gymnax_bridge.py tests/test_docs.py
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/assemble.py build/site
