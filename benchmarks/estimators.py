@@ -24,7 +24,7 @@ from selfpaced.teachers.mastery_step import approach
 
 COMMON, NOISE, ZETA, MAX_KL = 10.0, 1.0, 1.0, 0.05
 DISTANCE, LEVEL = 4.0, 7.0  # of the target; least value of the constraint
-NUM_STEPS, NUM_LOOPS, NUM_UPDATES = 16, 8, 60
+NUM_STEPS, NUM_LOOPS, NUM_UPDATES = 16, 4, 60
 WINDOW = 100  # episodes of a regression
 NUM_EXACT = 256  # contexts that stand for an expectation
 
@@ -99,7 +99,7 @@ def target_of(size: int) -> Gaussian:
 
 def alpha_of(current: Gaussian, target: Gaussian, mean_value: float) -> float:
     """Return the weight of the target."""
-    return ZETA * mean_value / current.kl(target)  # Eq. (6)
+    return ZETA * mean_value / max(current.kl(target), 1e-6)  # Eq. (6)
 
 
 def solved(
@@ -196,8 +196,10 @@ def travel(name: str, size: int, num: int) -> str:
                 for (a, b), (c, d) in zip(windows, new, strict=True)
             ]
             new = windows
-        currents = [one if one.kl(target) > 1e-3 else target for one in currents]
-        if name.startswith("constraint"):
+        if name == "exact":  # nothing but the target matters
+            nothing = [(current.mean[None], np.zeros(1)) for current in currents]
+            currents = solved(currents, target, nothing, [1.0] * NUM_LOOPS)
+        elif name.startswith("constraint"):
             currents = constrained(currents, target, new, float("lower" in name))
         else:
             currents = updated(name, rng, currents, target, new)
@@ -221,8 +223,10 @@ def main() -> None:
             shares = [share_of_gain(name, values, size, num) for size in sizes for num in nums]
             cells = " | ".join(f"{share:.0f}" for share in shares)
             print(f"| {values.__name__} | {name} | {cells} |", flush=True)
+    nums = (10, 20, 100)
+    header = " | ".join(f"{size}-D, {num}" for size in sizes for num in nums)
     print(f"\n| flat, {NUM_UPDATES} updates | {header} |\n|---|{'---:|' * len(nums) * len(sizes)}")
-    for name in (*names, "constraint, regression", "constraint, regression, lower bound"):
+    for name in ("exact", *names, "constraint, regression", "constraint, regression, lower bound"):
         cells = " | ".join(travel(name, size, num) for size in sizes for num in nums)
         print(f"| {name} | {cells} |", flush=True)
 
