@@ -35,6 +35,7 @@ from selfpaced.validation import require_choice, require_positive, require_whole
 Method = CurriculumLearning | SPRL
 Plain = dict[str, Any]  # as JSON has it
 
+_FORMER = {"spdl": {"pacing": "tradeoff"}}  # settings of files from before these existed
 SPRL_NAMES = {"teacher": SPRL().teacher_name, "learner": SPRL().learner_name}
 DEFAULT_LEARNER = "ppo"
 
@@ -329,4 +330,5 @@ def _part_to_dict(name: str, settings: Any) -> Plain:
 
 def _part_from_dict(role: str, plain: Plain) -> object:
     kind = find_part(role, plain["name"])
-    return kind(**{key: as_tuples(value) for key, value in plain.items() if key != "name"})
+    settings = _FORMER.get(plain["name"], {}) | plain
+    return kind(**{key: as_tuples(value) for key, value in settings.items() if key != "name"})

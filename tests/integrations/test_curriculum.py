@@ -161,7 +161,7 @@ def test_a_save_that_lacks_an_entry_is_refused() -> None:
 
 
 def test_advice_of_the_teacher_is_warned_of_once():
-    curriculum = Curriculum(SPDL(update_offset=0), CONTEXTS)
+    curriculum = Curriculum(SPDL(pacing="tradeoff", update_offset=0), CONTEXTS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(40):

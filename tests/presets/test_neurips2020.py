@@ -21,6 +21,7 @@ MISTAKEN = Problem(
 def test_the_preset_is_the_published_configuration():
     experiment = neurips2020("point-mass-3d")
     assert experiment.method.teacher == SPDL(
+        pacing="tradeoff",
         zeta=1.4,
         alpha_offset=10,
         update_offset=5,

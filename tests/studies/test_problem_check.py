@@ -121,7 +121,7 @@ def test_the_host_and_jax_reveal_the_same():
 
 
 def test_the_point_mass_has_the_papers_sizes_and_only_its_success_is_out_of_reach():
-    report = check(PROBLEMS["point-mass-2d"], SPDL(), budget=Budget())
+    report = check(PROBLEMS["point-mass-2d"], SPDL(pacing="tradeoff"), budget=Budget())
     assert [each.name for each in report.warnings] == ["success"]
     seen = {each.name: each.seen for each in report.findings}
     assert seen["spaces"] == "observations of 6 numbers, actions of 2"
@@ -161,10 +161,10 @@ def test_a_hidden_context_is_found_and_has_an_effect():
 
 def test_negative_returns_stop_the_tradeoff_but_not_mastery():
     problem = Probe(length=2, reward="action")
-    found = finding("returns", problem, SPDL())
+    found = finding("returns", problem, SPDL(pacing="tradeoff"))
     assert found.verdict == "warning"
     assert "alpha stays zero" in found.seen
-    assert check(problem, SPDL()).flags[-2:] == ("--teacher.pacing", "mastery")
+    assert check(problem, SPDL(pacing="tradeoff")).flags[-2:] == ("--teacher.pacing", "mastery")
     assert finding("returns", problem, MASTERY).verdict == "ok"
 
 
@@ -187,7 +187,7 @@ def test_nearly_constant_returns_count_as_mastered():
     found = finding("return spread", Surviving(length=2))
     assert found.verdict == "warning"
     assert "every episode counts as mastered" in found.seen
-    assert finding("return spread", Surviving(length=2), SPDL()).verdict == "ok"
+    assert finding("return spread", Surviving(length=2), SPDL(pacing="tradeoff")).verdict == "ok"
 
 
 def test_a_success_that_is_never_true_is_not_reported():
@@ -234,10 +234,12 @@ def test_the_suggested_steps_fit_environments_and_minibatches():
 
 def test_too_few_iterations_to_the_target_are_found():
     budget = Budget(iterations=20)
-    found = finding("updates to the target", PROBLEMS["point-mass-2d"], SPDL(), budget=budget)
+    found = finding(
+        "updates to the target", PROBLEMS["point-mass-2d"], SPDL(pacing="tradeoff"), budget=budget
+    )
     assert found.verdict == "warning"
     assert found.flags == (("--iterations", "120"),)  # twice 46 updates and an offset of 14
-    start = SPDL(start="target")
+    start = SPDL(pacing="tradeoff", start="target")
     found = finding("updates to the target", FINE, start, budget=budget)
     assert found.seen == "none: contexts start at the target"
 

@@ -16,7 +16,7 @@ CONTEXTS = ContextSpace(
     initial=Gaussian.diagonal((1.0, 6.0), (0.2, 1.0)),
     target=Gaussian.diagonal((2.0, 1.8), (0.05, 0.05)),
 )
-TRADEOFF = SPDL(zeta=1.4, update_offset=2, alpha_offset=5)
+TRADEOFF = SPDL(pacing="tradeoff", zeta=1.4, update_offset=2, alpha_offset=5)
 MASTERY = SPDL(pacing="mastery", update_offset=2)
 
 

@@ -11,7 +11,9 @@ from selfpaced.training.teaching import TeacherBlock
 POINT_MASS_3D = PROBLEMS["point-mass-3d"].contexts
 POINT_MASS_2D = PROBLEMS["point-mass-2d"].contexts
 RNG = np.random.default_rng(0)
-TEACHER = SPDL(zeta=1.4, alpha_offset=3, update_offset=2, std_lower_bound=(0.2, 0.1875, 0.1))
+TEACHER = SPDL(
+    pacing="tradeoff", zeta=1.4, alpha_offset=3, update_offset=2, std_lower_bound=(0.2, 0.1875, 0.1)
+)
 
 
 def episodes_for(state, num=40, value=lambda context: context[:, 0], mean_return=5.0, seed=0):
@@ -60,7 +62,7 @@ def taught(teacher, iterations, **episodes):
 def test_the_least_number_of_updates_to_the_target_is_the_computed_one(
     contexts, bound, threshold, least
 ):
-    teacher = SPDL(std_lower_bound=bound, kl_threshold=threshold)
+    teacher = SPDL(pacing="tradeoff", std_lower_bound=bound, kl_threshold=threshold)
     state = teacher.init(RNG, contexts)
     assert abs(teacher.least_updates(contexts, state) - least) <= 1
     assert teacher.least_updates(contexts, state, give_up_after=10) == 11

@@ -37,7 +37,7 @@ def ignores_context(environment: GymnasiumEnvironment, one: Array, two: Array) -
 
 def _short_path(vector: GymnasiumVector, context: Array, num_steps: int) -> list[Array]:
     """Observations, rewards and ends of the first steps of an episode of random actions."""
-    observation, _ = vector.reset(seed=[0], options={"context": context[None]})
+    observation, _ = vector.reset(seed=0, options={"context": context[None]})
     vector.action_space.seed(0)
     path = [np.array(observation)]
     for _ in range(num_steps):

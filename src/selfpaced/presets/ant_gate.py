@@ -39,7 +39,9 @@ _BUDGET = Budget(
     evaluate_every=20,
     evaluation_episodes=50,
 )
-_SPDL = SPDL(std_lower_bound=(1.0, 0.5), kl_threshold=11_000.0, update_offset=100)  # D3
+_SPDL = SPDL(
+    pacing="tradeoff", std_lower_bound=(1.0, 0.5), kl_threshold=11_000.0, update_offset=100
+)  # D3
 
 NEURIPS2020 = Preset(
     learners={

@@ -71,16 +71,18 @@ NEURIPS2020 = Preset(
     initial_policies={"default*": "random"},
     teachers={
         "spdl": {
-            "trpo": SPDL(alpha_offset=70, zeta=0.4, window=100, start="target"),
-            "ppo": SPDL(alpha_offset=50, zeta=0.45, window=100, start="target"),
-            "sac": SPDL(alpha_offset=60, zeta=0.6, window=100, start="target"),
-            None: SPDL(window=100, start="target"),
+            "trpo": SPDL(pacing="tradeoff", alpha_offset=70, zeta=0.4, window=100, start="target"),
+            "ppo": SPDL(pacing="tradeoff", alpha_offset=50, zeta=0.45, window=100, start="target"),
+            "sac": SPDL(pacing="tradeoff", alpha_offset=60, zeta=0.6, window=100, start="target"),
+            None: SPDL(pacing="tradeoff", window=100, start="target"),
         },
         "spdl*": {
-            "trpo": SPDL(alpha_offset=0, zeta=0.425, window=100, start="initial"),
-            "ppo": SPDL(alpha_offset=0, zeta=0.45, window=100, start="initial"),
-            "sac": SPDL(alpha_offset=0, zeta=0.6, window=100, start="initial"),
-            None: SPDL(window=100, start="initial"),
+            "trpo": SPDL(
+                pacing="tradeoff", alpha_offset=0, zeta=0.425, window=100, start="initial"
+            ),
+            "ppo": SPDL(pacing="tradeoff", alpha_offset=0, zeta=0.45, window=100, start="initial"),
+            "sac": SPDL(pacing="tradeoff", alpha_offset=0, zeta=0.6, window=100, start="initial"),
+            None: SPDL(pacing="tradeoff", window=100, start="initial"),
         },
         "alp-gmm": {
             "trpo": ALPGMM(p_random=0.2, num_rollouts=200, buffer_size=2000),

@@ -40,7 +40,7 @@ GRIDS: dict[str, Grid] = {  # Appendix B
 
 _NO_PRESET = Preset(
     learners={},
-    teachers={"spdl": {None: SPDL(pacing="mastery")}},  # zeta would have to be tuned
+    teachers={"spdl": {None: SPDL()}},  # zeta would have to be tuned
     budgets={None: Budget()},
 )
 

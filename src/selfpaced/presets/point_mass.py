@@ -83,10 +83,10 @@ NEURIPS2020_3D = Preset(
     budgets=_BUDGETS,
     teachers={
         "spdl": {
-            "trpo": SPDL(alpha_offset=70, zeta=1.6, std_lower_bound=_STD_3D),
-            "ppo": SPDL(alpha_offset=10, zeta=1.4, std_lower_bound=_STD_3D),
-            "sac": SPDL(alpha_offset=50, zeta=1.2, std_lower_bound=_STD_3D),
-            None: SPDL(std_lower_bound=_STD_3D),
+            "trpo": SPDL(pacing="tradeoff", alpha_offset=70, zeta=1.6, std_lower_bound=_STD_3D),
+            "ppo": SPDL(pacing="tradeoff", alpha_offset=10, zeta=1.4, std_lower_bound=_STD_3D),
+            "sac": SPDL(pacing="tradeoff", alpha_offset=50, zeta=1.2, std_lower_bound=_STD_3D),
+            None: SPDL(pacing="tradeoff", std_lower_bound=_STD_3D),
         },
         "alp-gmm": {
             "trpo": ALPGMM(p_random=0.1, num_rollouts=100, buffer_size=1000),
@@ -122,10 +122,10 @@ NEURIPS2020_2D = Preset(
     budgets=_BUDGETS,
     teachers={
         "spdl": {
-            "trpo": SPDL(alpha_offset=70, zeta=1.6, std_lower_bound=_STD_2D),
-            "ppo": SPDL(alpha_offset=10, zeta=1.4, std_lower_bound=_STD_2D),
-            "sac": SPDL(alpha_offset=50, zeta=1.2, std_lower_bound=_STD_2D),
-            None: SPDL(std_lower_bound=_STD_2D),
+            "trpo": SPDL(pacing="tradeoff", alpha_offset=70, zeta=1.6, std_lower_bound=_STD_2D),
+            "ppo": SPDL(pacing="tradeoff", alpha_offset=10, zeta=1.4, std_lower_bound=_STD_2D),
+            "sac": SPDL(pacing="tradeoff", alpha_offset=50, zeta=1.2, std_lower_bound=_STD_2D),
+            None: SPDL(pacing="tradeoff", std_lower_bound=_STD_2D),
         },
         "alp-gmm": {
             "trpo": ALPGMM(p_random=0.3, num_rollouts=100, buffer_size=500),

@@ -8,8 +8,8 @@ D3  the lower bound on the standard deviation acts on the Cholesky diagonal insi
 D4  alpha is never larger than 1e5,
 D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
 
-With `pacing="mastery"` the same Gaussian is moved by another rule, whose settings do not depend on
-the problem; see `mastery.py`.
+By default the same Gaussian is moved by another rule, `pacing="mastery"`, whose settings do not
+depend on the problem; see `mastery.py`. The presets of the paper set `pacing="tradeoff"`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SPDL:
         >>> bool((teacher.sample(rng, contexts, state, num=8) < 0.5).all())
         True
         >>> teacher.least_updates(contexts, state)
-        23
+        31
     """
 
     zeta: float = 1.4
@@ -108,9 +108,9 @@ class SPDL:
     """number of latest episodes in an update; None uses the episodes of the iteration"""
     start: Literal["initial", "target"] = "initial"
     """the distribution to start from"""
-    pacing: Literal["tradeoff", "mastery"] = "tradeoff"
-    """"tradeoff" weighs value against the KL to the target (Eq. 5), "mastery" approaches the target
-    while enough episodes are mastered"""
+    pacing: Literal["mastery", "tradeoff"] = "mastery"
+    """"mastery" approaches the target while enough episodes are mastered, "tradeoff" weighs value
+    against the KL to the target (Eq. 5, the paper's)"""
     mastery_level: float = 0.7
     """share of mastered episodes from which "mastery" approaches the target"""
 
