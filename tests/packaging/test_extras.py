@@ -87,3 +87,14 @@ def test_no_message_points_at_a_file_that_is_not_installed():
         if re.search(r"\b(docs|examples|results|benchmarks|tests)/|README|CONTRIBUTING", node.value)
     ]
     assert found == []
+
+
+def test_no_class_needs_the_type_arguments_of_the_newest_gymnasium():
+    found = [
+        f"{path.name}: {node.name}"
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        if any("VectorWrapper[" in ast.unparse(base) for base in node.bases)
+    ]
+    assert found == []  # VectorWrapper is generic since 1.4

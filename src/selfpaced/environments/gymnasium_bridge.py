@@ -154,7 +154,7 @@ class GymnasiumEnvironment:
         return GymnasiumVector(RowVector(copies))
 
 
-class GymnasiumVector(VectorWrapper[Array, Array, Array, Array, Array]):
+class GymnasiumVector(VectorWrapper):  # generic since Gymnasium 1.4 only
     """Copies of one environment; reports the ends of episodes that each `_Row` keeps in its info.
 
     Fulfils `RendersRows` of `environments/base.py`.

@@ -16,7 +16,7 @@ Infos = dict[str, Any]
 
 
 @final
-class CurriculumRows(VectorWrapper[Array, Array, Array, Array, Array]):
+class CurriculumRows(VectorWrapper):  # generic since Gymnasium 1.4 only
     """Gives contexts of a curriculum to the rows that start, and records the rows that end.
 
     For vectors as `HostEnvironment.make` returns them, which do not reset by themselves:
