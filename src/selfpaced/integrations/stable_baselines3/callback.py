@@ -30,6 +30,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm  # no
 from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
 
 Values = Literal["auto", "critic", "returns"]
+MIN_EPISODES = 5  # per update; with fewer, ten updates do not see enough to judge mastery
 SAVED = "curriculum"  # attribute of the model, which is saved with it
 
 
@@ -44,7 +45,8 @@ class CurriculumCallback(BaseCallback):
         teacher: settings of a teacher, as `SPDL()`.
         contexts: the box of contexts, where to start in it, and where to arrive.
         seed: of the teacher's random numbers; None takes the model's seed, or 0.
-        update_every: environment steps between updates of the teacher.
+        update_every: environment steps of all environments together between updates of the
+            teacher; an update also waits for five episodes.
         values: what the teacher gets as values of first observations: "critic" is the model's
             estimate, "returns" the discounted returns, "auto" the critic if there is one.
         verbose: as in Stable-Baselines3.
@@ -73,7 +75,7 @@ class CurriculumCallback(BaseCallback):
         contexts: ContextSpace,
         *,
         seed: int | None = None,
-        update_every: int = 2048,
+        update_every: int = 1024,
         values: Values = "auto",
         verbose: int = 0,
     ) -> None:
@@ -115,11 +117,11 @@ class CurriculumCallback(BaseCallback):
         self._save()
 
     def _on_rollout_start(self) -> None:
-        if self._num_steps >= self.update_every:
+        if self._is_due:
             self._update()
 
     def _on_step(self) -> bool:
-        if self._num_steps >= self.update_every:  # within a rollout that is longer
+        if self._is_due:  # within a rollout that is longer
             self._update()
         self._num_steps += self.training_env.num_envs
         ended = np.flatnonzero(self.locals["dones"]).tolist()
@@ -133,6 +135,11 @@ class CurriculumCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._save()
+
+    @property
+    def _is_due(self) -> bool:
+        has_steps = self._num_steps >= self.update_every
+        return has_steps and self.curriculum.num_recorded >= MIN_EPISODES
 
     def _record(self, row: int, info: dict[str, Any]) -> None:
         """Record an episode, with its first observation as the policy has seen it."""
