@@ -240,6 +240,9 @@ class Recorder:
     def gaussians(self, states):
         return self.teachers.gaussians(states)
 
+    def particles(self, states):
+        return self.teachers.particles(states)
+
     def advice(self, states, num_remaining):
         return self.teachers.advice(states, num_remaining)
 

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from selfpaced import ContextSpace, Gaussian, SelfpacedError
+from selfpaced import ContextSpace, Gaussian, Samples, SelfpacedError, Uniform
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS
 from selfpaced.registry import PROBLEMS
 
@@ -78,7 +80,7 @@ def test_uniform_samples_fill_the_box_evenly():
         ({"lower": (float("nan"), 0.0)}, "bounds of .* 'a' must be finite"),
         (
             {"target": Gaussian.diagonal([0.0], [1.0])},
-            "target must be a Gaussian over 2 components",
+            "target must be a distribution over 2 components",
         ),
     ],
 )
@@ -134,3 +136,56 @@ def test_labels_have_units_where_they_are_known():
 def test_units_must_be_one_per_component():
     with pytest.raises(SelfpacedError, match=r"units must be one per component \(a, b\), got 1"):
         space(units=("m",))
+
+
+LOG = ContextSpace(("mass", "angle"), (0.1, -1.0), (10.0, 1.0), *[Uniform((0.1, -1), (10, 1))] * 2,
+                   scales=("log", "linear"))  # fmt: skip
+
+
+def test_log_scaled_components_are_uniform_in_their_logarithm():
+    drawn = LOG.sample_uniform(np.random.default_rng(0), 4000)
+    assert (drawn[:, 0] < 1.0).mean() == pytest.approx(0.5, abs=0.03)
+    assert (drawn[:, 1] < 0.0).mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_coordinates_and_unit_coordinates_lead_back():
+    drawn = LOG.sample_uniform(np.random.default_rng(0), 50)
+    np.testing.assert_allclose(LOG.from_coordinates(LOG.coordinates(drawn)), drawn)
+    np.testing.assert_allclose(LOG.from_unit(LOG.to_unit(drawn)), drawn)
+    np.testing.assert_allclose(LOG.to_unit([[1.0, 0.0]]), [[0.5, 0.5]])
+
+
+def test_draws_outside_the_box_are_clipped_or_redrawn():
+    edge = Gaussian.diagonal((0.0, 0.0), (1.0, 0.1))
+    clipped = ContextSpace(("a", "b"), (0.0, -1.0), (5.0, 1.0), edge, edge)
+    redrawn = replace(clipped, outside="redraw")
+    rng = np.random.default_rng
+    assert (clipped.sample_target(rng(0), 400)[:, 0] == 0).mean() == pytest.approx(0.5, abs=0.1)
+    drawn = redrawn.sample_target(rng(0), 400)
+    assert (drawn[:, 0] > 0).all()
+    assert drawn[:, 0].mean() == pytest.approx(np.sqrt(2 / np.pi), abs=0.1)  # a half-normal
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": Samples(np.array([[99.0, 0.0]]))}, "must lie in the box, got 1 of 1 outside"),
+        ({"target": Samples(np.array([[1.0]]))}, "over 2 components"),
+        ({"target": "hard"}, "with size and sample"),
+        ({"scales": ("log",)}, "for each of mass, angle"),
+        ({"scales": ("linear", "log")}, "log-scaled component 'angle' must be positive"),
+        ({"outside": "reflect"}, "outside must be one of clip, redraw"),
+        (
+            {"target": Gaussian.diagonal((99, 0), (1, 1)), "outside": "redraw"},
+            'in the box to be redrawn.*outside="clip"',
+        ),
+    ],
+)
+def test_context_spaces_that_cannot_be_sampled_are_refused(changes, message):
+    with pytest.raises(SelfpacedError, match=message):
+        replace(LOG, **changes)
+
+
+def test_a_teacher_that_needs_a_gaussian_names_those_that_do_not():
+    with pytest.raises(SelfpacedError, match=r"target .* Gaussian for SPDL, got Uniform; .*currot"):
+        LOG.require_gaussian("target", "SPDL")

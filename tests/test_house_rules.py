@@ -23,6 +23,7 @@ LAYERS = (  # lowest first; an import points to the same layer or to a lower one
     ("errors",),
     ("validation",),
     ("records", "statistics"),
+    ("distributions",),
     ("contexts",),
     ("environments", "teachers", "learners"),
     ("problems", "registry"),

@@ -12,7 +12,11 @@ from selfpaced.integrations.registration import register_environments
 
 if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate __all__
     from selfpaced.contexts import ContextSpace as ContextSpace
-    from selfpaced.contexts import Gaussian as Gaussian
+    from selfpaced.distributions.gaussian import Gaussian as Gaussian
+    from selfpaced.distributions.mixture import Mixture as Mixture
+    from selfpaced.distributions.product import Product as Product
+    from selfpaced.distributions.samples import Samples as Samples
+    from selfpaced.distributions.uniform import Uniform as Uniform
     from selfpaced.errors import SelfpacedError as SelfpacedError
     from selfpaced.errors import SelfpacedWarning as SelfpacedWarning
     from selfpaced.experiment import Experiment as Experiment
@@ -64,21 +68,25 @@ _PLACES = {
     "EpisodicPolicy": "sprl.policy",
     "EpisodicUpdate": "sprl.update",
     "Experiment": "experiment",
-    "Gaussian": "contexts",
+    "Gaussian": "distributions.gaussian",
     "GoalGAN": "teachers.goal_gan",
     "LEARNERS": "registry",
+    "Mixture": "distributions.mixture",
     "PPO": "learners.ppo",
     "PROBLEMS": "registry",
     "Problem": "problems",
+    "Product": "distributions.product",
     "Random": "teachers.fixed",
     "RunFolder": "runs.folder",
     "SAC": "learners.sac",
     "SPDL": "teachers.spdl",
     "SPRL": "sprl.method",
+    "Samples": "distributions.samples",
     "SelfpacedError": "errors",
     "SelfpacedWarning": "errors",
     "TEACHERS": "registry",
     "TRPO": "learners.trpo",
+    "Uniform": "distributions.uniform",
     "load_policy": "runs.policies",
     "neurips2020": "presets.neurips2020",
     "resume": "runs.supervisor",

@@ -1,109 +1,26 @@
-"""Context spaces and Gaussian distributions over contexts (SPDL paper, Section 4)."""
+"""Context spaces: a box, the distribution to start from, and the target distribution."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import final
+from functools import cached_property
+from typing import Literal, final, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dtrtrs
 
-from selfpaced.errors import SelfpacedError
+from selfpaced.distributions.base import Distribution
+from selfpaced.distributions.gaussian import Gaussian as Gaussian
+from selfpaced.distributions.samples import Samples
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array, Episodes
+from selfpaced.validation import require_choice
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class Gaussian:
-    """A full-covariance Gaussian over contexts, in float64.
-
-    Args:
-        mean: the mean [C].
-        cholesky: the Cholesky factor [C, C] of the covariance.
-
-    Raises:
-        SelfpacedError: the shapes differ, an entry is not finite, or `cholesky` is not lower
-            triangular with a positive diagonal.
-
-    Example:
-        >>> from selfpaced import Gaussian
-        >>> easy = Gaussian.diagonal(mean=(0.0, 4.25), std=(2.0, 1.875))
-        >>> easy.kl(easy)
-        0.0
-    """
-
-    mean: Array  # [C]
-    cholesky: Array  # [C, C], lower triangular with positive diagonal
-
-    def __post_init__(self) -> None:
-        mean = np.array(self.mean, np.float64)
-        cholesky = np.array(self.cholesky, np.float64)
-        if mean.ndim != 1 or cholesky.shape != (mean.size, mean.size):
-            raise SelfpacedError(
-                "mean and cholesky must be arrays [C] and [C, C], "
-                f"got shapes {mean.shape} and {cholesky.shape}"
-            )
-        if not math.isfinite(mean.sum() + cholesky.sum()):
-            raise SelfpacedError(
-                f"mean and cholesky must be finite, got {mean.tolist()} and {cholesky.tolist()}"
-            )
-        if cholesky[_above(mean.size)].any() or cholesky.diagonal().min() <= 0:
-            raise SelfpacedError(
-                "cholesky must be lower triangular with a positive diagonal, "
-                f"got {cholesky.tolist()}; numpy.linalg.cholesky(covariance) returns such a factor"
-            )
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "cholesky", cholesky)
-
-    @classmethod
-    def diagonal(cls, mean: ArrayLike, std: ArrayLike) -> Gaussian:
-        """Return a Gaussian of independent components with these standard deviations."""
-        return cls(np.asarray(mean, np.float64), np.diag(np.asarray(std, np.float64)))
-
-    @property
-    def size(self) -> int:
-        """Number of components."""
-        return self.mean.size
-
-    @cached_property
-    def std(self) -> Array:
-        """Marginal standard deviations."""
-        std: Array = np.sqrt((self.cholesky**2).sum(axis=1))
-        return std
-
-    @property
-    def covariance(self) -> Array:
-        """The covariance matrix."""
-        return self.cholesky @ self.cholesky.T
-
-    def sample(self, rng: np.random.Generator, num: int) -> Array:
-        """Draw contexts [num, C]; clip them to their box before use, as in the paper."""
-        return self.mean + rng.standard_normal((num, self.size)) @ self.cholesky.T
-
-    def log_density(self, contexts: ArrayLike) -> Array:
-        """Return the log-densities [N] of contexts [N, C] under the unclipped Gaussian."""
-        white = self._whiten(np.atleast_2d(contexts))
-        log_determinant = np.log(self.cholesky.diagonal()).sum()
-        constant = 0.5 * self.size * np.log(2 * np.pi)
-        log_density: Array = -0.5 * (white**2).sum(axis=1) - log_determinant - constant
-        return log_density
-
-    def kl(self, other: Gaussian) -> float:
-        """Return KL(self ‖ other) in closed form."""
-        spread = _solve(other.cholesky, self.cholesky)
-        shift = _solve(other.cholesky, self.mean - other.mean)
-        # log det and trace as one sum per component, so that equal Gaussians give exactly zero
-        ratio = spread.diagonal()
-        below = spread[_above(self.size)[::-1]]
-        terms = ratio**2 - 1.0 - 2.0 * np.log(ratio)
-        return float(0.5 * (terms.sum() + below @ below + shift @ shift))
-
-    def _whiten(self, contexts: Array) -> Array:
-        white = _solve(self.cholesky, (contexts - self.mean).T)
-        return white.T
+Role = Literal["initial", "target"]
+Outside = Literal["clip", "redraw"]
+Scale = Literal["linear", "log"]
+MAX_REDRAWS = 100
+ANY_TARGET = "currot, gradient, staircase or random"  # teachers that only need samples
 
 
 @final
@@ -115,12 +32,18 @@ class ContextSpace:
         names: one name per component.
         lower: lower bound of every component.
         upper: upper bound of every component.
-        initial: contexts to start from, usually easy ones.
+        initial: contexts to start from, usually easy ones: a `Gaussian` or another `Distribution`.
         target: contexts that the policy has to master in the end.
         units: one unit per component for figures, as ("m", ""); empty means none is known.
+        outside: draws outside the box are moved to the nearest bound ("clip", as in the SPDL
+            paper) or drawn again ("redraw").
+        scales: "linear" or "log" for each component; () is "linear" for all. Mass, stiffness or
+            friction over several orders of magnitude are "log": particles, uniform draws and
+            distances use the logarithm. Gaussians stay in the unit of the component.
 
     Raises:
-        SelfpacedError: the sizes differ, or a lower bound is not below its upper bound.
+        SelfpacedError: the sizes differ, a lower bound is not below its upper bound, the lower
+            bound of a log-scaled component is not positive, or recorded samples lie outside.
 
     Example:
         >>> from selfpaced import ContextSpace, Gaussian
@@ -138,9 +61,11 @@ class ContextSpace:
     names: tuple[str, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    initial: Gaussian
-    target: Gaussian
+    initial: Distribution
+    target: Distribution
     units: tuple[str, ...] = ()
+    outside: Outside = "clip"
+    scales: tuple[Scale, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.names or not len(self.names) == len(self.lower) == len(self.upper):
@@ -160,12 +85,51 @@ class ContextSpace:
                 f"units must be one per component ({', '.join(self.names)}), got "
                 f'{len(self.units)}; give "" to a component without one'
             )
-        for role, gaussian in (("initial", self.initial), ("target", self.target)):
-            if gaussian.size != self.size:
-                raise SelfpacedError(
-                    f"{role} must be a Gaussian over {self.size} components "
-                    f"({', '.join(self.names)}), got {gaussian.size}"
-                )
+        require_choice("outside", self.outside, get_args(Outside))
+        self._require_scales()
+        for role, distribution in (("initial", self.initial), ("target", self.target)):
+            self._require_fits(role, distribution)
+
+    def _require_scales(self) -> None:
+        require(
+            len(self.scales) in (0, self.size),
+            f"scales must be one of linear, log for each of {', '.join(self.names)}, got "
+            f"{self.scales}",
+        )
+        for name, scale, low in zip(self.names, self.scales, self.lower, strict=False):
+            require_choice(f"scale of {name!r}", scale, get_args(Scale))
+            require(
+                scale == "linear" or low > 0,
+                f"lower bound of the log-scaled component {name!r} must be positive, got {low}",
+            )
+
+    def _require_fits(self, role: str, distribution: object) -> None:
+        require(
+            isinstance(distribution, Distribution),
+            f"{role} must be a distribution with size and sample(rng, num), as Gaussian, Mixture, "
+            f"Uniform, Samples or Product, got {type(distribution).__name__}",
+        )
+        assert isinstance(distribution, Distribution)
+        require(
+            distribution.size == self.size,
+            f"{role} must be a distribution over {self.size} components "
+            f"({', '.join(self.names)}), got {distribution.size}",
+        )
+        if isinstance(distribution, Samples):
+            outside = np.flatnonzero(~self.contains(distribution.contexts))
+            require(
+                not len(outside),
+                f"recorded contexts of {role} must lie in the box, got {len(outside)} of "
+                f"{len(distribution.contexts)} outside, first in row {[*outside[:1]]}; widen the "
+                "box, or drop them",
+            )
+        elif self.outside == "redraw":
+            drawn = distribution.sample(np.random.default_rng(0), 10 * MAX_REDRAWS)
+            require(
+                bool(self.contains(drawn).any()),
+                f"{role} must lie in the box to be redrawn, got {len(drawn)} draws outside; move "
+                'it, widen the box, or set outside="clip"',
+            )
 
     @property
     def size(self) -> int:
@@ -199,14 +163,77 @@ class ContextSpace:
         inside: Array = np.all((array >= lower) & (array <= upper), axis=-1)
         return inside
 
+    def draw(self, rng: np.random.Generator, distribution: Distribution, num: int) -> Array:
+        """Draw contexts [num, C] from a distribution, clipped to the box or redrawn (`outside`).
+
+        What is still outside after 100 redraws is clipped.
+        """
+        drawn = distribution.sample(rng, num)
+        for _ in range(MAX_REDRAWS if self.outside == "redraw" else 0):
+            outside = np.flatnonzero(~self.contains(drawn))
+            if not len(outside):
+                break
+            drawn[outside] = distribution.sample(rng, len(outside))
+        return self.clip(drawn)
+
+    def sample_initial(self, rng: np.random.Generator, num: int) -> Array:
+        """Draw contexts [num, C] from the initial distribution, inside the box."""
+        return self.draw(rng, self.initial, num)
+
     def sample_target(self, rng: np.random.Generator, num: int) -> Array:
-        """Draw contexts [num, C] from the target, clipped to the box (no rejection)."""
-        return self.clip(self.target.sample(rng, num))
+        """Draw contexts [num, C] from the target, inside the box."""
+        return self.draw(rng, self.target, num)
 
     def sample_uniform(self, rng: np.random.Generator, num: int) -> Array:
-        """Draw contexts [num, C] uniformly from the box."""
-        lower, upper = self.box
-        return rng.uniform(lower, upper, (num, self.size))
+        """Draw contexts [num, C] uniformly from the box; log-scaled components log-uniformly."""
+        lower, upper = self.coordinate_box
+        return self.from_coordinates(rng.uniform(lower, upper, (num, self.size)))
+
+    def coordinates(self, contexts: ArrayLike) -> Array:
+        """Return contexts with log-scaled components replaced by their logarithm."""
+        array = np.asarray(contexts, np.float64)
+        if not self._is_log.any():
+            return array
+        return np.where(self._is_log, np.log(np.where(self._is_log, array, 1.0)), array)
+
+    def from_coordinates(self, coordinates: Array) -> Array:
+        """Return the contexts, inside the box, that `coordinates` maps to these."""
+        if not self._is_log.any():
+            return coordinates
+        exponent = np.where(self._is_log, coordinates, 0.0)
+        return self.clip(np.where(self._is_log, np.exp(exponent), coordinates))
+
+    @cached_property
+    def coordinate_box(self) -> Array:
+        """Lower and upper bounds of `coordinates`, [2, C]."""
+        return self.coordinates(self.box)
+
+    def to_unit(self, contexts: ArrayLike) -> Array:
+        """Return contexts with the box scaled to [0, 1] in every component."""
+        lower, upper = self.coordinate_box
+        unit: Array = (self.coordinates(contexts) - lower) / (upper - lower)
+        return unit
+
+    def from_unit(self, unit: Array) -> Array:
+        """Return the contexts, inside the box, that `to_unit` maps to these."""
+        lower, upper = self.coordinate_box
+        return self.clip(self.from_coordinates(lower + unit * (upper - lower)))
+
+    def require_gaussian(self, role: Role, teacher: str) -> Gaussian:
+        """Return the initial or target distribution, which must be a Gaussian.
+
+        Raises:
+            SelfpacedError: it is none; the message names teachers that need no density.
+        """
+        distribution = self.initial if role == "initial" else self.target
+        require(
+            isinstance(distribution, Gaussian),
+            f"{role} of the contexts must be a Gaussian for {teacher}, got "
+            f"{type(distribution).__name__}; choose a teacher that only needs samples: "
+            f"{ANY_TARGET}",
+        )
+        assert isinstance(distribution, Gaussian)
+        return distribution
 
     def check(self, context: ArrayLike) -> Array:
         """Return one context as an array inside the box.
@@ -239,20 +266,11 @@ class ContextSpace:
         return episodes.checked(self.names, self._rounded_box if stays_in_box else None)
 
     @cached_property
+    def _is_log(self) -> Array:
+        return np.array([scale == "log" for scale in self.scales or ("linear",) * self.size])
+
+    @cached_property
     def _rounded_box(self) -> Array:
         """The box, widened where rounding a bound to single precision moves it outwards."""
         (lower, upper), rounded = self.box, self.box.astype(np.float32).astype(np.float64)
         return np.array([np.minimum(lower, rounded[0]), np.maximum(upper, rounded[1])])
-
-
-def _solve(cholesky: Array, right: Array) -> Array:
-    """Solve a lower triangular system in LAPACK; SciPy's checks take ten times as long."""
-    solution: Array
-    solution, _ = dtrtrs(cholesky, right, lower=1)
-    return solution
-
-
-@lru_cache
-def _above(size: int) -> tuple[Array, Array]:
-    """Return rows and columns above the diagonal."""
-    return np.triu_indices(size, 1)

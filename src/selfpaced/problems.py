@@ -7,7 +7,10 @@ from functools import cached_property
 from inspect import getattr_static
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from selfpaced.contexts import ContextSpace
+from selfpaced.distributions.base import Distribution
 from selfpaced.environments.base import (
     Environment,
     HasContexts,
@@ -15,7 +18,7 @@ from selfpaced.environments.base import (
     HostEnvironment,
 )
 from selfpaced.errors import require
-from selfpaced.records import Spec
+from selfpaced.records import Array, Spec
 
 AnyStateEnvironment = Environment[Any]
 
@@ -41,6 +44,8 @@ class Problem:
             `selfpaced.reports.problem_figure.ProblemFigure`.
         presets: published settings, as pairs of a preset's name and `module:PRESET`.
         source: the file that the problem was read from, if it was; saved with an experiment.
+        evaluation: contexts to evaluate on; None is the target. A part of the target, for example
+            goals that can be reached, if the teacher is not told which part that is.
 
     Raises:
         SelfpacedError: the environment is incomplete, or its contexts do not fit.
@@ -67,6 +72,7 @@ class Problem:
     figures: tuple[str, ...] = ()
     presets: tuple[tuple[str, str], ...] = ()
     source: ProblemSource | None = None
+    evaluation: Distribution | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -74,6 +80,11 @@ class Problem:
             f"discount must lie in (0, 1], got {self.discount}",
         )
         self._require_complete_environment()
+        require(
+            self.evaluation is None or self.evaluation.size == self.contexts.size,
+            f"evaluation of {self.name!r} must be a distribution over {self.contexts.size} "
+            "components, as its contexts are",
+        )
         if isinstance(self.environment, HasContexts):
             self._require_contexts_inside(self.environment.contexts)
 
@@ -105,6 +116,12 @@ class Problem:
             self.discount,
             isinstance(environment, HasDiscreteActions) and environment.has_discrete_actions,
         )
+
+    def sample_evaluation(self, rng: np.random.Generator, num: int) -> Array:
+        """Draw contexts [num, C] to evaluate on, inside the box."""
+        if self.evaluation is None:
+            return self.contexts.sample_target(rng, num)
+        return self.contexts.draw(rng, self.evaluation, num)
 
     def _require_complete_environment(self) -> None:
         """An incomplete environment would be taken for one of the other kind."""

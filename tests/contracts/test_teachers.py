@@ -7,20 +7,31 @@ import jax
 import numpy as np
 import pytest
 
-from selfpaced import Episodes, SelfpacedError
+from selfpaced import Episodes, Samples, SelfpacedError
 from selfpaced.registry import PROBLEMS, TEACHERS
 from selfpaced.runs.storage import name_leaves, read_arrays, restore_leaves, write_arrays
 from selfpaced.teachers.base import (
     GivesAdvice,
     HasGaussian,
+    HasParticles,
     MayLeaveBox,
+    RequiresGaussians,
     ReusesEpisodes,
     Teacher,
     UpdatesBlocks,
 )
 
 CONTEXTS = PROBLEMS["point-mass-3d"].contexts
-PROTOCOLS = (Teacher, UpdatesBlocks, ReusesEpisodes, HasGaussian, GivesAdvice, MayLeaveBox)
+PROTOCOLS = (
+    Teacher,
+    UpdatesBlocks,
+    ReusesEpisodes,
+    HasGaussian,
+    HasParticles,
+    RequiresGaussians,
+    GivesAdvice,
+    MayLeaveBox,
+)
 
 
 def having(ability):
@@ -236,6 +247,32 @@ def test_contexts_are_drawn_from_the_gaussian_and_clipped(teacher):
         np.testing.assert_array_equal(
             teacher.sample(rng(5), CONTEXTS, state, 50), CONTEXTS.clip(drawn)
         )
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+def test_a_teacher_trains_towards_samples_or_names_teachers_that_do(name):
+    samples = dataclasses.replace(CONTEXTS, target=Samples(CONTEXTS.sample_target(rng(), 30)))
+    teacher = TEACHERS[name]()
+    if isinstance(teacher, RequiresGaussians):
+        with pytest.raises(SelfpacedError, match=r"must be a Gaussian .* only needs samples"):
+            teacher.init(rng(), samples)
+        return
+    state = teacher.init(rng(), samples)
+    for number in range(5):
+        contexts = teacher.sample(rng(number), samples, state, 40)
+        state, _ = teacher.update(rng(number), samples, state, some_episodes(contexts))
+    assert samples.contains(teacher.sample(rng(), samples, state, 40)).all()
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+def test_a_teacher_samples_log_scaled_components_inside_the_box(name):
+    scaled = dataclasses.replace(CONTEXTS, scales=("linear", "log", "linear"))
+    teacher = TEACHERS[name]()
+    state = teacher.init(rng(), scaled)
+    for number in range(5):
+        contexts = teacher.sample(rng(number), scaled, state, 40)
+        assert scaled.contains(contexts).all()
+        state, _ = teacher.update(rng(number), scaled, state, some_episodes(contexts))
 
 
 @having(GivesAdvice)

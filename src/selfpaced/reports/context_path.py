@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from selfpaced.contexts import ContextSpace
+from selfpaced.distributions.transport import wasserstein
 from selfpaced.errors import SelfpacedError
 from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder
@@ -23,6 +24,7 @@ class ContextPath:
     samples: Array  # [E, S, K, C]
     mean: Array | None  # [E, S, C], of teachers that draw from a Gaussian
     cholesky: Array | None  # [E, S, C, C]
+    particles: Array | None = None  # [E, S, N, C], of teachers that represent contexts by them
 
     @classmethod
     def load(cls, folder: RunFolder) -> ContextPath:
@@ -31,9 +33,9 @@ class ContextPath:
         try:
             iterations, samples = arrays["iteration"], arrays["samples"]
             complete = np.isfinite(samples).all(axis=(1, 2, 3))
-            gaussian = [arrays.get(name) for name in ("mean", "cholesky")]
-            mean, cholesky = [None if array is None else array[complete] for array in gaussian]
-            path = cls(contexts, iterations[complete], samples[complete], mean, cholesky)
+            described = [arrays.get(name) for name in ("mean", "cholesky", "particles")]
+            described = [None if array is None else array[complete] for array in described]
+            path = cls(contexts, iterations[complete], samples[complete], *described)
         except (KeyError, IndexError, ValueError) as error:
             raise SelfpacedError(
                 f"{folder.path / 'contexts.npz'} is damaged ({error}); run again"
@@ -46,9 +48,26 @@ class ContextPath:
 
     def pooled(self, row: int, most: int | None = None) -> Array:
         """Return contexts [N, C] of all seeds at one evaluation, equally many of each seed."""
-        num_seeds, num = self.samples.shape[1:3]
+        pool = self.samples if self.particles is None else self.particles
+        num_seeds, num = pool.shape[1:3]
         share = num if most is None else max(min(num, most // num_seeds), 1)
-        return self.samples[row, :, :share].reshape(-1, self.contexts.size)
+        return pool[row, :, :share].reshape(-1, self.contexts.size)
+
+    def distance_to_target(self) -> tuple[Array, float]:
+        """Return W2 to the target [E], mean over seeds in box widths, and its noise floor.
+
+        The floor is the distance of two draws from the target: as near as contexts can come.
+        """
+        num_seeds, num = self.samples.shape[1:3]
+        rng = np.random.default_rng(0)
+        unit = self.contexts.to_unit
+        targets = [unit(self.contexts.sample_target(rng, num)) for _ in range(num_seeds + 1)]
+        distance = [
+            np.mean([wasserstein(unit(each), one) for each, one in zip(row, targets, strict=False)])
+            for row in self.samples
+        ]
+        floor = np.mean([wasserstein(one, targets[-1]) for one in targets[:-1]])
+        return np.array(distance), float(floor)
 
     def choose_moments(self, num: int) -> list[int]:
         """Return rows of evaluations that divide the path evenly, the first and last included."""

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import MaxNLocator
 
-from selfpaced.contexts import ContextSpace
+from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array
 from selfpaced.reports.context_path import ContextPath
 from selfpaced.reports.names import name_runs, title_run
@@ -43,6 +43,7 @@ _BELOW = (
 _MOST_POINTS = 320  # in one panel
 _ELLIPSE_RADIUS = 2.0  # standard deviations
 _MOST_ELLIPSES = 8
+_NUM_TARGETS = 32  # draws that show a target without a mean
 _MARGIN = 0.05  # around the box, as a share of its width
 
 
@@ -67,7 +68,12 @@ def draw_contexts(folder: RunFolder) -> Figure:
     _plot_moments(upper, list(upper.subplots(1, NUM_MOMENTS)), path, moments)
     for component, axes in enumerate(lower.subplots(1, size)):
         _plot_component(axes, path, component, moments)
-    legend = f"{_ABOVE}{'' if path.mean is None else _OUTLINES}\n{_BELOW}"
+    distance, floor = path.distance_to_target()
+    legend = (
+        f"{_ABOVE}{'' if path.mean is None else _OUTLINES}\n{_BELOW}\n"
+        f"W2 to the target in box widths: {distance[0]:.2f} at first, {distance[-1]:.2f} at last; "
+        f"two draws from the target: {floor:.2f}"
+    )
     note(lower, legend)
     return figure
 
@@ -132,7 +138,7 @@ def _plot_plane(axes: Axes, path: ContextPath, row: int) -> None:
         gaussians = zip(path.mean[row], path.cholesky[row], strict=True)
         for mean, cholesky in islice(gaussians, 1 if row == 0 else _MOST_ELLIPSES):
             axes.add_patch(ellipse_of(mean[:2], cholesky[:2, :2]))
-    _mark_target(axes, contexts.clip(contexts.target.mean)[:2])
+    _mark_target(axes, target_points(contexts)[:, :2])
     _frame(axes, contexts)
 
 
@@ -157,9 +163,17 @@ def ellipse_of(mean: Array, cholesky: Array) -> Ellipse:
 
 
 def _mark_target(axes: Axes, target: Array) -> None:
+    size = 15 if len(target) == 1 else 5
     axes.plot(
-        *target, "*", color=TARGET, markersize=15, markeredgewidth=0, zorder=2.5, clip_on=False
+        *target.T, "*", color=TARGET, markersize=size, markeredgewidth=0, zorder=2.5, clip_on=False
     )  # fmt: skip
+
+
+def target_points(contexts: ContextSpace) -> Array:
+    """Return the mean of a Gaussian target, draws [N, C] from any other target."""
+    if isinstance(contexts.target, Gaussian):
+        return contexts.clip(contexts.target.mean)[None]
+    return contexts.sample_target(np.random.default_rng(0), _NUM_TARGETS)
 
 
 def _frame(axes: Axes, contexts: ContextSpace) -> None:
@@ -217,12 +231,16 @@ def _plot_strip(axes: Axes, path: ContextPath) -> None:
 def _target_line(axes: Axes, path: ContextPath, component: int) -> None:
     """Mark the target, and set the limits of the axis to the bounds of the component."""
     contexts = path.contexts
-    target = contexts.clip(contexts.target.mean)[component]
+    targets = target_points(contexts)[:, component]
     low, high = contexts.lower[component], contexts.upper[component]
     margin = _MARGIN * (high - low)
     axes.set(ylim=(low - margin, high + margin), xlim=(0, max(int(path.iterations[-1]), 1)))
-    axes.axhline(target, color=TARGET, linewidth=1.4, linestyle=(0, (4, 2)), zorder=3)
+    opacity = 1.0 if len(targets) == 1 else 0.15
+    for target in targets:
+        axes.axhline(
+            target, color=TARGET, linewidth=1.4, linestyle=(0, (4, 2)), zorder=3, alpha=opacity
+        )  # fmt: skip
     axes.annotate(
-        "target", (1.0, target), (5, 0), xycoords=("axes fraction", "data"),
+        "target", (1.0, targets[0]), (5, 0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", size=SMALL_SIZE, color=TARGET,
     )  # fmt: skip

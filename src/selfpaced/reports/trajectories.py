@@ -13,6 +13,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from selfpaced.environments.point_mass import ARENA, GOAL, GOAL_RADIUS, START
 from selfpaced.records import Array
+from selfpaced.reports.curricula import target_points
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.problem_figure import ProblemFigure, final_episodes
 from selfpaced.reports.style import BLUE, INK, QUIET, SMALL_SIZE, TEXT_SIZE, VERMILION, new_figure
@@ -88,11 +89,21 @@ def judge(observations: Array) -> Trajectory:
     return Trajectory(positions, "reached the goal" if at_goal else "ended elsewhere")
 
 
+def walls(gates: Array) -> list[tuple[float, float]]:
+    """Return left and right end of the walls between gates, given as rows (position, width)."""
+    edges = [-ARENA]
+    for position, width in sorted(gates.tolist()):
+        left, right = position - width / 2, position + width / 2
+        if left < edges[-1]:  # overlaps the gate before
+            edges[-1] = max(edges[-1], right)
+        else:
+            edges += [left, right]
+    return list(zip(edges[::2], [*edges[1::2], ARENA], strict=True))
+
+
 def _plot_arena(axes: Axes, folder: RunFolder) -> None:
     contexts = folder.experiment().resolved.contexts
-    position, width = contexts.clip(contexts.target.mean)[:2]
-    left, right = position - width / 2, position + width / 2
-    for low, high in ((-ARENA, left), (right, ARENA)):
+    for low, high in walls(target_points(contexts)[:, :2]):
         axes.add_patch(Rectangle((low, -_WALL / 2), high - low, _WALL, color=INK, linewidth=0))
     axes.add_patch(Circle(GOAL, GOAL_RADIUS, facecolor="none", edgecolor=INK, linewidth=1.0))
     axes.plot(*START, "s", color=INK, markersize=6, zorder=4)

@@ -9,9 +9,15 @@ import platform
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
+from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.distributions.base import Distribution
 from selfpaced.errors import require
 from selfpaced.experiment import Experiment, as_tuples
 from selfpaced.runs.storage import Notes, plain
+
+NUM_DRAWS = 64  # that describe a distribution without parameters
 
 
 def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> Notes:
@@ -53,10 +59,18 @@ def _contexts(experiment: Experiment) -> Notes:
         "lower": contexts.lower,
         "upper": contexts.upper,
         **{
-            role: {"mean": gaussian.mean, "cholesky": gaussian.cholesky}
-            for role, gaussian in (("initial", contexts.initial), ("target", contexts.target))
+            role: _distribution(contexts, distribution)
+            for role, distribution in (("initial", contexts.initial), ("target", contexts.target))
         },
     }
+
+
+def _distribution(contexts: ContextSpace, distribution: Distribution) -> Notes:
+    """Return the parameters of a Gaussian, draws from any other distribution."""
+    if isinstance(distribution, Gaussian):
+        return {"mean": distribution.mean, "cholesky": distribution.cholesky}
+    drawn = contexts.draw(np.random.default_rng(0), distribution, NUM_DRAWS)
+    return {"kind": type(distribution).__name__, "samples": drawn}
 
 
 def _versions() -> dict[str, str]:

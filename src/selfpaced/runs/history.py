@@ -59,6 +59,7 @@ class History(NamedTuple):
         batch: EpisodeBatch,
         contexts: Array,
         gaussians: Sequence[Gaussian | None],
+        particles: Sequence[Array | None] = (),
     ) -> None:
         """Keep the outcome on the target, and what contexts were drawn from at the time.
 
@@ -74,7 +75,12 @@ class History(NamedTuple):
                 row[f"{prefix}unstable"] = batch.unstable[:, variant].sum(axis=1)
         self.evaluations.append(iteration, row)
         self.contexts.append(
-            iteration, {"samples": contexts[:, :NUM_SAMPLES], **_stack_gaussians(gaussians)}
+            iteration,
+            {
+                "samples": contexts[:, :NUM_SAMPLES],
+                **_stack_gaussians(gaussians),
+                **_stack_particles(particles),
+            },
         )
 
 
@@ -135,6 +141,12 @@ def _stack_gaussians(gaussians: Sequence[Gaussian | None]) -> dict[str, Array]:
         "mean": np.stack([gaussian.mean for gaussian in known]),
         "cholesky": np.stack([gaussian.cholesky for gaussian in known]),
     }
+
+
+def _stack_particles(particles: Sequence[Array | None]) -> dict[str, Array]:
+    """Particles of every seed, if all seeds have some."""
+    known = [each for each in particles if each is not None]
+    return {"particles": np.stack(known)} if known and len(known) == len(particles) else {}
 
 
 def _names(parts: Sequence[Columns]) -> list[str]:

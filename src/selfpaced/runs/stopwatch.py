@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, final
 
 from selfpaced.contexts import Gaussian
-from selfpaced.records import Episodes, Metrics
+from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.training.simulator import ContextSource
 from selfpaced.training.teaching import Teachers, Values
 
@@ -60,6 +60,10 @@ class TimedTeachers(Generic[T]):
     def gaussians(self, states: tuple[T, ...]) -> list[Gaussian | None]:
         """Return what contexts are drawn from, where that is a Gaussian."""
         return self.teachers.gaussians(states)
+
+    def particles(self, states: tuple[T, ...]) -> list[Array | None]:
+        """Return the particles of every seed, where contexts are represented by them."""
+        return self.teachers.particles(states)
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""

@@ -168,8 +168,9 @@ class BlockRun:
             )
         if batch.unstable is not None:
             self._warn_of_instability(iteration, batch.unstable.sum(axis=(1, 2)))
-        gaussians = training.gaussians(state)
-        checkpoint.history.record_evaluation(iteration, batch, contexts, gaussians)
+        checkpoint.history.record_evaluation(
+            iteration, batch, contexts, training.gaussians(state), training.particles(state)
+        )
         self.evaluated = {
             "target_return": float(batch.discounted_return[:, 0].mean()),
             "target_success": float(batch.success[:, 0].mean()) if batch.reports_success else None,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import final
+from typing import final, get_args
 
+from selfpaced.contexts import Role
 from selfpaced.errors import require
 from selfpaced.problems import Problem
 from selfpaced.sprl.policy import EpisodicPolicy
@@ -65,6 +66,8 @@ class SPRL:
             not problem.is_hosted,
             f"SPRL requires a problem that runs in JAX; {problem.name} does not",
         )
+        for role in get_args(Role):
+            problem.contexts.require_gaussian(role, "SPRL")
         require(
             not problem.spec.has_discrete_actions,
             f"actions of {problem.name} must be continuous for SPRL, got discrete ones; use "

@@ -26,7 +26,7 @@ from selfpaced.sprl.policy import EpisodicPolicy, EpisodicState, FixedNetwork, p
 from selfpaced.sprl.update import EpisodicUpdate, SPRLState
 from selfpaced.sprl.weighted_fit import LinearGaussian
 from selfpaced.training.jax_episodes import drawing_of, run_episodes
-from selfpaced.training.loop import TrainingState, describe_contexts, sample_target, summarise
+from selfpaced.training.loop import TrainingState, describe_contexts, sample_evaluation, summarise
 from selfpaced.training.simulator import EpisodeBatch, Show
 from selfpaced.training.streams import Purpose, Streams, host_stream
 
@@ -147,7 +147,7 @@ class EpisodicTraining:
         noise scale 0 takes their mean.
         """
         streams = Streams(self.seeds, iteration, purpose, number=0)
-        contexts = sample_target(self.problem.contexts, streams, num_episodes)
+        contexts = sample_evaluation(self.problem, streams, num_episodes)
         weights = [
             _variants(rng, _gaussian(_pick(learners, index)), contexts[index], noise_scales)
             for index, rng in enumerate(streams.generators)
@@ -158,13 +158,17 @@ class EpisodicTraining:
         """Return what each seed's contexts are drawn from."""
         return [self.update.gaussian(memory) for memory in state.teachers]
 
+    def particles(self, state: State) -> list[Array | None]:
+        """Return no particles: contexts are drawn from a Gaussian."""
+        return [None] * len(self.seeds)
+
     def advice(self, state: State, num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
         return Counter(text for memory in state.teachers for text in self.update.advice(memory))
 
     @property
     def _target(self) -> Gaussian:
-        return self.problem.contexts.target
+        return self.problem.contexts.require_gaussian("target", "SPRL")
 
     @property
     def _discounted(self) -> Problem:

@@ -101,10 +101,11 @@ class EpisodicUpdate:
     def init(self, contexts: ContextSpace, num_parameters: int) -> SPRLState:
         """Start from the initial distribution, nothing remembered."""
         require_std_bound(self.std_lower_bound, contexts.names)
+        initial = contexts.require_gaussian("initial", "SPRL")
         num = self.num_rollouts * self.num_remembered
         return SPRLState(
-            mean=contexts.initial.mean,
-            cholesky=contexts.initial.cholesky,
+            mean=initial.mean,
+            cholesky=initial.cholesky,
             contexts=np.zeros((num, contexts.size)),
             parameters=np.zeros((num, num_parameters)),
             returns=np.zeros(num),

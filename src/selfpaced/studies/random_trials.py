@@ -95,7 +95,7 @@ class _OneStepLonger:
 def draw_contexts(space: ContextSpace, seed: int) -> tuple[Array, Array]:
     """Initial and target contexts [M, C], at least one per component."""
     rng, num = np.random.default_rng(seed), max(NUM_EPISODES, space.size)
-    return space.clip(space.initial.sample(rng, num)), space.sample_target(rng, num)
+    return space.sample_initial(rng, num), space.sample_target(rng, num)
 
 
 def move_components(space: ContextSpace, contexts: Array) -> Array:

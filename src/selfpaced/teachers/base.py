@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.contexts import ContextSpace, Gaussian, Role
 from selfpaced.records import Array, Episodes, Metrics
 
 S = TypeVar("S")
@@ -67,8 +67,25 @@ class ReusesEpisodes(Protocol[S]):
 class HasGaussian(Protocol[S_in]):
     """Draws its contexts from a Gaussian."""
 
-    def gaussian(self, contexts: ContextSpace, state: S_in) -> Gaussian:
-        """Return the current distribution."""
+    def gaussian(self, contexts: ContextSpace, state: S_in) -> Gaussian | None:
+        """Return the current distribution, None if it is not a Gaussian on this problem."""
+
+
+@runtime_checkable
+class HasParticles(Protocol[S_in]):
+    """Represents the distribution of its contexts by equally likely particles."""
+
+    def particles(self, contexts: ContextSpace, state: S_in) -> Array:
+        """Return the particles [N, C], inside the box."""
+
+
+@runtime_checkable
+class RequiresGaussians(Protocol):
+    """Works only with a Gaussian as initial distribution, target, or both."""
+
+    @property
+    def required_gaussians(self) -> tuple[Role, ...]:
+        """Which of "initial" and "target" must be Gaussians."""
 
 
 @runtime_checkable
@@ -102,6 +119,8 @@ TEACHER_ABILITIES = (
     UpdatesBlocks,
     ReusesEpisodes,
     HasGaussian,
+    HasParticles,
+    RequiresGaussians,
     GivesAdvice,
     UsesValues,
     MayLeaveBox,

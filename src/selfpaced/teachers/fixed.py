@@ -38,7 +38,7 @@ class Default:
     def sample(
         self, rng: np.random.Generator, contexts: ContextSpace, state: FixedState, num: int
     ) -> Array:
-        """Draw from the target, clipped to the box."""
+        """Draw from the target, inside the box."""
         return contexts.sample_target(rng, num)
 
     def update(
@@ -52,9 +52,9 @@ class Default:
         contexts.check_episodes(episodes)
         return state, {}
 
-    def gaussian(self, contexts: ContextSpace, state: FixedState) -> Gaussian:
-        """Return the target."""
-        return contexts.target
+    def gaussian(self, contexts: ContextSpace, state: FixedState) -> Gaussian | None:
+        """Return the target if it is a Gaussian."""
+        return contexts.target if isinstance(contexts.target, Gaussian) else None
 
 
 @final

@@ -192,7 +192,7 @@ class MasteryPacing:
         self, contexts: ContextSpace, current: Gaussian, competence: Competence | None = None
     ) -> Gaussian:
         """Return the Gaussian after a step to the target, without a competence the longest one."""
-        target = contexts.target
+        target = contexts.require_gaussian("target", "SPDL")
         slope, slack = np.zeros(current.size), 1.0
         if competence is not None:
             slope, slack = competence.slope, competence.share - self.level

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, final, get_args
 
 import numpy as np
 
-from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.contexts import ContextSpace, Gaussian, Role
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.diagnosis import Progress
@@ -127,9 +127,15 @@ class SPDL:
             f"mastery_level must lie in [{RETREAT}, 1], got {self.mastery_level} (default: 0.7)",
         )
 
+    @property
+    def required_gaussians(self) -> tuple[Role, ...]:
+        """The target, and the initial distribution if it is the start."""
+        return ("initial", "target") if self.start == "initial" else ("target",)
+
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> SPDLState:
         """Start from the initial distribution, or from the target."""
         require_std_bound(self.std_lower_bound, contexts.names)
+        self.target_of(contexts)  # refuse another one now, not at the first update
         start = self.starting_point(contexts)
         return SPDLState(
             mean=start.mean,
@@ -147,8 +153,8 @@ class SPDL:
     def sample(
         self, rng: np.random.Generator, contexts: ContextSpace, state: SPDLState, num: int
     ) -> Array:
-        """Draw from the current distribution, clipped to the box."""
-        return contexts.clip(self.gaussian(contexts, state).sample(rng, num))
+        """Draw from the current distribution, inside the box."""
+        return contexts.draw(rng, self.gaussian(contexts, state), num)
 
     def update(
         self,
@@ -208,7 +214,7 @@ class SPDL:
 
         Counts up to one more than `give_up_after`.
         """
-        current, target = self.gaussian(contexts, state), contexts.target
+        current, target = self.gaussian(contexts, state), self.target_of(contexts)
         no_contexts, no_values = current.mean[None], np.zeros(1)
         for num_updates in range(give_up_after + 1):
             kl_to_target = current.kl(target)
@@ -225,7 +231,11 @@ class SPDL:
 
     def starting_point(self, contexts: ContextSpace) -> Gaussian:
         """Return the distribution before the first update."""
-        return contexts.initial if self.start == "initial" else contexts.target
+        return contexts.require_gaussian(self.start, "SPDL")
+
+    def target_of(self, contexts: ContextSpace) -> Gaussian:
+        """Return the target, which must be a Gaussian."""
+        return contexts.require_gaussian("target", "SPDL")
 
     def _update_block(
         self, contexts: ContextSpace, states: Sequence[SPDLState], episodes: Sequence[Episodes]
@@ -294,7 +304,7 @@ class SPDL:
         )
 
     def _prepare(self, contexts: ContextSpace, state: SPDLState, episodes: Episodes) -> Update:
-        current, target = self.gaussian(contexts, state), contexts.target
+        current, target = self.gaussian(contexts, state), self.target_of(contexts)
         kl_to_target = current.kl(target)
         samples, values = episodes.context, episodes.value  # D5
         if self.window is not None and episodes.num:
@@ -344,4 +354,4 @@ class SPDL:
         }
 
     def _metrics(self, contexts: ContextSpace, state: SPDLState) -> Metrics:
-        return {"teacher/kl_to_target": self.gaussian(contexts, state).kl(contexts.target)}
+        return {"teacher/kl_to_target": self.gaussian(contexts, state).kl(self.target_of(contexts))}

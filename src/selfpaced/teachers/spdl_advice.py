@@ -53,7 +53,7 @@ def _tradeoff_signs(
 ) -> tuple[list[str], list[str]]:
     """Return causes why contexts do not arrive, and other warnings."""
     current, start = teacher.gaussian(contexts, state), teacher.starting_point(contexts)
-    target, progress, is_bounded = contexts.target, state.progress, False
+    target, progress, is_bounded = teacher.target_of(contexts), state.progress, False
     has_pull = state.num_updates + 1 >= teacher.alpha_offset
     causes: list[str] = []
     others: list[str] = []

@@ -81,7 +81,7 @@ def _idle_observations(problem: Problem, simulator: AnySimulator, streams: Strea
     at_once = min(NUM_EPISODES, problem.host_environment.max_side_by_side)
     seen: list[Array] = []
     for _ in range(-(-NUM_EPISODES // at_once)):
-        contexts = space.clip(space.initial.sample(rng, at_once))
+        contexts = space.sample_initial(rng, at_once)
         batch = simulator.episodes(
             streams, contexts[None], StandStill(), (), noise_scales=(0.0,), keep_path=True
         )

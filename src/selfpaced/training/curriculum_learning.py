@@ -11,7 +11,7 @@ from selfpaced.errors import require
 from selfpaced.learners.base import LEARNER_ABILITIES, AnyLearner, Learner
 from selfpaced.problems import Problem
 from selfpaced.registry import LEARNERS, TEACHERS, members_of
-from selfpaced.teachers.base import TEACHER_ABILITIES, AnyTeacher, Teacher
+from selfpaced.teachers.base import TEACHER_ABILITIES, AnyTeacher, RequiresGaussians, Teacher
 from selfpaced.teachers.border import may_leave_box
 from selfpaced.training.host_simulator import HostSimulator
 from selfpaced.training.jax_simulator import JaxSimulator
@@ -111,6 +111,9 @@ class CurriculumLearning:
             problem.is_hosted or initial_policy == "random",
             f'initial_policy="hold" requires a host environment; {problem.name} runs in JAX',
         )
+        if isinstance(self.teacher, RequiresGaussians):
+            for role in self.teacher.required_gaussians:
+                problem.contexts.require_gaussian(role, self.teacher_name)
         require(
             not (problem.is_hosted and may_leave_box(self.teacher)),
             f"contexts of {problem.name} must lie in its box, which {self.teacher_name} may leave "

@@ -92,6 +92,9 @@ class TrainingLoop(Protocol[S, X, T]):
     def gaussians(self, state: TrainingState[S, X, T]) -> list[Gaussian | None]:
         """Return what each seed's contexts are drawn from, where that is a Gaussian."""
 
+    def particles(self, state: TrainingState[S, X, T]) -> list[Array | None]:
+        """Return the particles of every seed, where contexts are represented by them."""
+
     def advice(self, state: TrainingState[S, X, T], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
 
@@ -188,7 +191,7 @@ class Training(Generic[S, A, T]):
     ) -> EpisodeBatch:
         """Run whole episodes in fresh target contexts; see `Simulator.episodes`."""
         streams = Streams(self.seeds, iteration, purpose)
-        contexts = sample_target(self.problem.contexts, streams, num_episodes)
+        contexts = sample_evaluation(self.problem, streams, num_episodes)
         return self.simulator.episodes(
             streams, contexts, self.learner, learners,
             noise_scales=noise_scales, keep_path=keep_path, show=show,
@@ -197,6 +200,10 @@ class Training(Generic[S, A, T]):
     def gaussians(self, state: TrainingState[S, A, T]) -> list[Gaussian | None]:
         """Return what each seed's contexts are drawn from, where that is a Gaussian."""
         return self.teachers.gaussians(state.teachers)
+
+    def particles(self, state: TrainingState[S, A, T]) -> list[Array | None]:
+        """Return the particles of every seed, where contexts are represented by them."""
+        return self.teachers.particles(state.teachers)
 
     def advice(self, state: TrainingState[S, A, T], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
@@ -226,9 +233,9 @@ class Training(Generic[S, A, T]):
 AnyTraining = Training[Any, Any, Any]
 
 
-def sample_target(contexts: ContextSpace, streams: Streams, num: int) -> Array:
-    """Draw target contexts [S, M, C]."""
-    return np.stack([contexts.sample_target(rng, num) for rng in streams.generators])
+def sample_evaluation(problem: Problem, streams: Streams, num: int) -> Array:
+    """Draw contexts [S, M, C] to evaluate on."""
+    return np.stack([problem.sample_evaluation(rng, num) for rng in streams.generators])
 
 
 def describe_contexts(space: ContextSpace, contexts: Array) -> list[Metrics]:

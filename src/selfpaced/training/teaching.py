@@ -14,6 +14,7 @@ from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.advice import advice_of
 from selfpaced.teachers.base import (
     HasGaussian,
+    HasParticles,
     ReusesEpisodes,
     Teacher,
     UpdatesBlocks,
@@ -42,6 +43,9 @@ class Teachers(Protocol[T]):
 
     def gaussians(self, states: tuple[T, ...]) -> list[Gaussian | None]:
         """Return what contexts are drawn from, where that is a Gaussian."""
+
+    def particles(self, states: tuple[T, ...]) -> list[Array | None]:
+        """Return the particles of every seed, where contexts are represented by them."""
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
@@ -101,6 +105,13 @@ class TeacherBlock(Generic[T]):
         if not isinstance(teacher, HasGaussian):
             return [None] * len(states)
         return [teacher.gaussian(self.contexts, state) for state in states]
+
+    def particles(self, states: tuple[T, ...]) -> list[Array | None]:
+        """Return the particles of every seed, where contexts are represented by them."""
+        teacher = self.teacher
+        if not isinstance(teacher, HasParticles):
+            return [None] * len(states)
+        return [teacher.particles(self.contexts, state) for state in states]
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""

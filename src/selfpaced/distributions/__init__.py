@@ -1,0 +1,1 @@
+"""Distributions over contexts: where a curriculum starts, and what it leads to."""
