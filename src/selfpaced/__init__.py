@@ -45,17 +45,27 @@ if TYPE_CHECKING:  # `X as X` exports X to type checkers, which do not evaluate 
     from selfpaced.sprl.method import SPRL as SPRL
     from selfpaced.sprl.policy import EpisodicPolicy as EpisodicPolicy
     from selfpaced.sprl.update import EpisodicUpdate as EpisodicUpdate
+    from selfpaced.teachers.adr import ADR as ADR
     from selfpaced.teachers.alp_gmm import ALPGMM as ALPGMM
+    from selfpaced.teachers.currot import CURROT as CURROT
+    from selfpaced.teachers.doraemon import DORAEMON as DORAEMON
     from selfpaced.teachers.fixed import Default as Default
     from selfpaced.teachers.fixed import Random as Random
     from selfpaced.teachers.goal_gan import GoalGAN as GoalGAN
+    from selfpaced.teachers.gradient import GRADIENT as GRADIENT
+    from selfpaced.teachers.learnability import Learnability as Learnability
+    from selfpaced.teachers.plr import PLR as PLR
     from selfpaced.teachers.spdl import SPDL as SPDL
+    from selfpaced.teachers.staircase import Staircase as Staircase
+    from selfpaced.teachers.threshold_spdl import ThresholdSPDL as ThresholdSPDL
     from selfpaced.training.curriculum_learning import CurriculumLearning as CurriculumLearning
 
 __version__ = "0.1.0"
 
 _PLACES = {
+    "ADR": "teachers.adr",
     "ALPGMM": "teachers.alp_gmm",
+    "CURROT": "teachers.currot",
     "ContextSpace": "contexts",
     "Curriculum": "integrations.curriculum",
     "CurriculumCallback": "integrations.stable_baselines3.callback",
@@ -63,15 +73,19 @@ _PLACES = {
     "CurriculumLearning": "training.curriculum_learning",
     "CurriculumRows": "integrations.curriculum_rows",
     "CurriculumVectorEnv": "integrations.curriculum_vector_env",
+    "DORAEMON": "teachers.doraemon",
     "Default": "teachers.fixed",
     "Episodes": "records",
     "EpisodicPolicy": "sprl.policy",
     "EpisodicUpdate": "sprl.update",
     "Experiment": "experiment",
+    "GRADIENT": "teachers.gradient",
     "Gaussian": "distributions.gaussian",
     "GoalGAN": "teachers.goal_gan",
     "LEARNERS": "registry",
+    "Learnability": "teachers.learnability",
     "Mixture": "distributions.mixture",
+    "PLR": "teachers.plr",
     "PPO": "learners.ppo",
     "PROBLEMS": "registry",
     "Problem": "problems",
@@ -84,8 +98,10 @@ _PLACES = {
     "Samples": "distributions.samples",
     "SelfpacedError": "errors",
     "SelfpacedWarning": "errors",
+    "Staircase": "teachers.staircase",
     "TEACHERS": "registry",
     "TRPO": "learners.trpo",
+    "ThresholdSPDL": "teachers.threshold_spdl",
     "Uniform": "distributions.uniform",
     "load_policy": "runs.policies",
     "neurips2020": "presets.neurips2020",

@@ -8,7 +8,7 @@ from selfpaced.experiment import Experiment
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import count_seeds
 
-DISPLAY_NAMES = {"ALPGMM": "ALP-GMM", "EpisodicUpdate": "SPRL"}
+DISPLAY_NAMES = {"ALPGMM": "ALP-GMM", "EpisodicUpdate": "SPRL", "ThresholdSPDL": "Threshold-SPDL"}
 """Names of teachers in figures and on pages, by class; others are shown under their class name."""
 
 
