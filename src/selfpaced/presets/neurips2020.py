@@ -95,11 +95,16 @@ def neurips2020(
 
 
 def find_preset(problem: str | Problem) -> Preset:
-    """Return the paper's table for a problem, an empty one for a problem it does not have."""
+    """Return the paper's table for a problem.
+
+    For a problem that the paper does not have, return that of the first paper which has it, or an
+    empty one.
+    """
     found = find_problem(problem) if isinstance(problem, str) else problem
-    place = dict(found.presets).get(NAME)
-    if place is None:
+    places = dict(found.presets)
+    if not places:
         return _NO_PRESET
+    place = places.get(NAME, next(iter(places.values())))
     preset = load_object("preset", place)
     require(isinstance(preset, Preset), f"{place} must be a Preset, got {type(preset).__name__}")
     assert isinstance(preset, Preset)
