@@ -28,6 +28,11 @@ def test_published_settings_of_currot():
     assert maze.signal == "success"
 
 
+def test_without_a_teacher_currot_trains_problems_whose_target_is_no_gaussian():
+    assert neurips2020("point-mass-2d-bimodal").teacher_name == "currot"
+    assert neurips2020("point-mass-2d").teacher_name == "spdl"
+
+
 def test_a_gaussian_teacher_is_refused_before_training():
     with pytest.raises(SelfpacedError, match=r"Gaussian for spdl, got Mixture; .* currot"):
         neurips2020("point-mass-2d-bimodal", "spdl")

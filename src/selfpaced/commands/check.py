@@ -46,7 +46,7 @@ class Options:
 
     def experiment(self) -> Experiment:
         """Return the experiment that `selfpaced train` would run."""
-        preset = neurips2020(self.problem, "spdl", self.learner)
+        preset = neurips2020(self.problem, learner=self.learner)
         return dataclasses.replace(
             preset,
             iterations=self.iterations or preset.iterations,

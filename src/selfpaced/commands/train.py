@@ -36,9 +36,10 @@ _BUDGET = Budget()  # until the preset's is known
 class MethodOptions:
     """Teacher and learner, which determine the flags below."""
 
-    teacher: str = "spdl"
+    teacher: str | None = None
     """teacher, which chooses the contexts: a name from `selfpaced list`, NAME-star for the paper's
-    starred variant, or your own as module:Class"""
+    starred variant, or your own as module:Class; None is spdl, or currot if a distribution of the
+    problem is not a Gaussian"""
     learner: str | None = None
     """learner, which improves the policy, or your own as module:Class; None is ppo, or episodic
     with sprl"""

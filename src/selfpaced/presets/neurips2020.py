@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from selfpaced.contexts import Gaussian
 from selfpaced.errors import require
 from selfpaced.experiment import (
     DEFAULT_LEARNER,
@@ -47,7 +48,7 @@ _NO_PRESET = Preset(
 
 def neurips2020(
     problem: str,
-    teacher: str = "spdl",
+    teacher: str | None = None,
     learner: str | None = None,
     seeds: tuple[int, ...] = tuple(range(1, NUM_SEEDS + 1)),
 ) -> Experiment:
@@ -57,7 +58,7 @@ def neurips2020(
         problem: a short name, or a user's problem as `package.module:PROBLEM`
             or `FILE.toml`.
         teacher: a short name, with an asterisk or `-star` for the paper's starred variant, or a
-            user's class as `package.module:Class`.
+            user's class as `package.module:Class`; None is `default_teacher(problem)`.
         learner: a short name or a user's class; None takes PPO, or SPRL's own policy.
         seeds: different whole numbers.
 
@@ -70,7 +71,7 @@ def neurips2020(
         1.4
     """
     preset = find_preset(problem)
-    name, variant = _split_variant(problem, preset, teacher)
+    name, variant = _split_variant(problem, preset, teacher or default_teacher(problem))
     learner = learner or own_learner(name) or DEFAULT_LEARNER
     for role, part in (("teacher", name), ("learner", learner)):
         require_known(role, part)
@@ -92,6 +93,13 @@ def neurips2020(
         variant=variant,
         **dataclasses.asdict(preset.budget(name + variant, learner)),
     )
+
+
+def default_teacher(problem: str) -> str:
+    """Return SPDL, or CURROT for a problem whose distributions are not both Gaussians."""
+    contexts = find_problem(problem).contexts
+    are_gaussians = all(isinstance(each, Gaussian) for each in (contexts.initial, contexts.target))
+    return "spdl" if are_gaussians else "currot"
 
 
 def find_preset(problem: str | Problem) -> Preset:
