@@ -39,6 +39,14 @@ def test_the_defaults_are_those_of_training(capsys):
     assert experiment.steps_per_iteration == 2048
 
 
+def test_problems_whose_target_is_no_gaussian_are_checked_for_another_teacher(capsys):
+    main(["check", "point-mass-2d-bimodal"])
+    shown = capsys.readouterr().out
+    assert "updates to the target" not in shown
+    _, experiment = parse_train(shlex.split(shown.splitlines()[-1])[2:])
+    assert experiment.teacher_name == "currot"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

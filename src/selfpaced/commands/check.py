@@ -15,7 +15,6 @@ from selfpaced.experiment import DEFAULT_LEARNER, Experiment
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.studies.problem_check import ProblemReport, check_problem
 from selfpaced.studies.random_trials import environment_errors
-from selfpaced.teachers.spdl import SPDL
 from selfpaced.training.curriculum_learning import CurriculumLearning
 from selfpaced.validation import require_positive
 
@@ -27,7 +26,8 @@ class Options:
     """Check a problem with random actions before training, in seconds.
 
     Shows whether the context has an effect and is visible, whether returns and successes can pace
-    a curriculum, and whether the budget suffices for SPDL. Ends with a command for training.
+    a curriculum, and whether the budget suffices for SPDL, if it can be used. Ends with a command
+    for training.
     """
 
     problem: ProblemName
@@ -62,7 +62,6 @@ def main(arguments: list[str]) -> None:
         experiment = options.experiment()
     method = experiment.method
     assert isinstance(method, CurriculumLearning)
-    assert isinstance(method.teacher, SPDL)
     problem, budget = experiment.resolved, experiment.budget
     report = check_problem(problem, method.teacher, method.learner, budget)
     _show(Console(emoji=False, highlight=False), options, report)

@@ -34,7 +34,8 @@ def draw_goal_maze(path: Sequence[GoalMazeState], terminated: bool) -> NDArray[n
     points = np.array([np.asarray(state.position) for state in path])
     for trail_x, trail_y in points.tolist():
         _paint(image, _disc(trail_x, trail_y, TRAIL_RADIUS), TRAIL, 0.5)
-    _paint(image, _disc(*points[-1].tolist(), POINT_RADIUS), GOAL if terminated else TRAIL)
+    x, y = points[-1].tolist()
+    _paint(image, _disc(x, y, POINT_RADIUS), GOAL if terminated else TRAIL)
     return (image + 0.5).astype(np.uint8)
 
 

@@ -30,6 +30,7 @@ from selfpaced.studies.random_trials import (
     run_trials,
     starts_differently,
 )
+from selfpaced.teachers.base import AnyTeacher
 from selfpaced.teachers.mastery import FLAT
 from selfpaced.teachers.spdl import SPDL
 from selfpaced.training.curriculum_learning import CurriculumLearning
@@ -65,9 +66,11 @@ class ProblemReport(NamedTuple):
 
 
 def check_problem(
-    problem: Problem, teacher: SPDL, learner: AnyLearner, budget: Budget, seed: int = 0
+    problem: Problem, teacher: AnyTeacher, learner: AnyLearner, budget: Budget, seed: int = 0
 ) -> ProblemReport:
     """Run random episodes, and return what they reveal about training with these settings.
+
+    Returns and the number of updates are judged for SPDL only; other teachers accept all returns.
 
     Raises:
         SelfpacedError: the environment fails, or its numbers are not finite; the message has the
@@ -79,17 +82,17 @@ def check_problem(
         moved = move_components(problem.contexts, initial)
         trials = Trials(*run(problem, (initial, moved, initial, target)))
         is_final_only = _is_rewarded_at_the_end(problem, trials, run)
+    spdl = teacher if isinstance(teacher, SPDL) else None
     findings = (
         _check_spaces(problem, trials),
         _check_time_limit(problem, trials),
         *_check_seed(problem, trials),
         _check_effect(problem, trials),
         _check_visible(problem, trials),
-        _check_returns(teacher, trials),
-        _check_spread(teacher, trials),
+        *([] if spdl is None else [_check_returns(spdl, trials), _check_spread(spdl, trials)]),
         _check_success(problem, trials),
         _check_num_episodes(learner, budget, trials),
-        _check_updates(problem.contexts, teacher, budget),
+        *([] if spdl is None else [_check_updates(problem.contexts, spdl, budget)]),
         _check_discount(problem, trials, is_final_only),
     )
     return ProblemReport(findings, _flags(learner, budget, findings))

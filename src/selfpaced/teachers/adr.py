@@ -87,7 +87,8 @@ class ADR:
         self, rng: np.random.Generator, contexts: ContextSpace, state: ADRState, num: int
     ) -> Array:
         """Draw uniformly from the current box, often with one component at a bound."""
-        unit = rng.uniform(*state.box, (num, contexts.size))
+        lower, upper = state.box
+        unit = rng.uniform(lower, upper, (num, contexts.size))
         at_bound = np.flatnonzero(rng.random(num) < self.p_bound)
         side = rng.integers(2, size=len(at_bound))
         component = rng.integers(contexts.size, size=len(at_bound))

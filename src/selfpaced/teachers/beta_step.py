@@ -5,7 +5,9 @@ The solver works on the logarithms of the parameters, with exact gradients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -70,25 +72,40 @@ def _solve(
     bounds: list[tuple[Function, float]],
 ) -> Array:
     """Minimise; return the start if nothing feasible is better."""
-    moved = _moved(current)
-    constraints = [(lambda x: (max_kl - moved(x)[0], -moved(x)[1]))]
-    constraints += [(lambda x, f=f, least=least: (f(x)[0] - least, f(x)[1])) for f, least in bounds]
+    rooms = [_below(_moved(current), max_kl), *(_above(each, least) for each, least in bounds)]
     x = np.log(start).ravel()
-    found = minimize(
-        objective,
+    found = minimize(  # type: ignore[call-overload]  # its stubs do not know these settings
+        lambda x: objective(x)[0],
         x,
-        jac=True,
+        jac=lambda x: objective(x)[1],
         method="SLSQP",
-        bounds=[(np.log(LOWEST), np.log(HIGHEST))] * len(x),
-        constraints=[
-            {"type": "ineq", "fun": lambda x, c=c: c(x)[0], "jac": lambda x, c=c: c(x)[1]}
-            for c in constraints
-        ],
+        bounds=[(math.log(LOWEST), math.log(HIGHEST))] * len(x),
+        constraints=[_constraint(room) for room in rooms],
         options={"maxiter": 200, "ftol": TOLERANCE},
     ).x
-    is_feasible = all(constraint(found)[0] >= -SLACK for constraint in constraints)
+    is_feasible = all(room(found)[0] >= -SLACK for room in rooms)
     is_better = np.isfinite(found).all() and objective(found)[0] < objective(x)[0]
     return np.exp(found).reshape(start.shape) if is_feasible and is_better else start
+
+
+def _above(function: Function, least: float) -> Function:
+    def room(x: Array) -> tuple[float, Array]:
+        value, gradient = function(x)
+        return value - least, gradient
+
+    return room
+
+
+def _below(function: Function, most: float) -> Function:
+    def room(x: Array) -> tuple[float, Array]:
+        value, gradient = function(x)
+        return most - value, -gradient
+
+    return room
+
+
+def _constraint(room: Function) -> Any:
+    return {"type": "ineq", "fun": lambda x: room(x)[0], "jac": lambda x: room(x)[1]}
 
 
 def _negative_entropy(x: Array) -> tuple[float, Array]:

@@ -286,7 +286,7 @@ def _step(
     distance = np.linalg.norm(way, axis=1)
     length = np.minimum(radius, distance)
     direction = way / np.maximum(distance, 1e-300)[:, None]
-    moved = particles + length[:, None] * direction
+    moved: Array = particles + length[:, None] * direction
     outcomes = estimate(moved)
     rest = np.flatnonzero(~(outcomes > threshold))
     if not len(rest):

@@ -105,7 +105,8 @@ class DORAEMON:
         self, rng: np.random.Generator, contexts: ContextSpace, state: DORAEMONState, num: int
     ) -> Array:
         """Draw from the Betas."""
-        return contexts.from_unit(rng.beta(*state.parameters, (num, contexts.size)))
+        a, b = state.parameters
+        return contexts.from_unit(rng.beta(a, b, (num, contexts.size)))
 
     def update(
         self,

@@ -179,7 +179,7 @@ class MasteryPacing:
             new, direction = with_least_std(back, self.least_std), -1.0
         new = Gaussian(contexts.clip(new.mean), new.cholesky)
         metrics = {
-            "teacher/kl_to_target": new.kl(contexts.target),
+            "teacher/kl_to_target": new.kl(contexts.require_gaussian("target", "SPDL")),
             "teacher/mastered": competence.share,
             "teacher/direction": direction,
             "teacher/kl_moved": current.kl(new),

@@ -205,4 +205,5 @@ def _places(state: StaircaseState) -> Array:
 
 
 def _between(start: Array, target: Array, place: Array) -> Array:
-    return start + place[:, None] * (target - start)
+    between: Array = start + place[:, None] * (target - start)
+    return between

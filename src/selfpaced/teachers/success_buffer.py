@@ -92,7 +92,8 @@ class SuccessBuffer(NamedTuple):
                 break
             fresh = rng.standard_normal((len(outside), drawn.shape[1]))
             drawn[outside] = chosen.context[outside] + noise[outside] * fresh
-        return np.clip(drawn, *box)
+        inside: Array = np.clip(drawn, *box)
+        return inside
 
     def _choose(self, rng: np.random.Generator, num: int) -> Outcomes:
         entries = self.episodes
