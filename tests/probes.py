@@ -170,6 +170,7 @@ def probe_problem(probe: Probe) -> Problem:
 
 
 SHAKY = probe_problem(Shaky(length=2))
+HOSTED = probe_problem(HostProbe(length=3))
 
 
 class NoState(NamedTuple):

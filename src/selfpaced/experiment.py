@@ -18,6 +18,7 @@ from selfpaced.registry import (
     default_settings,
     find_problem,
     find_settings,
+    require_importable,
     restore_problem,
 )
 from selfpaced.sprl.method import SPRL
@@ -30,12 +31,26 @@ from selfpaced.training.curriculum_learning import (
     WrapTeachers,
 )
 from selfpaced.training.loop import AnyLoop
-from selfpaced.validation import require_choice, require_positive, require_whole
+from selfpaced.validation import (
+    require_choice,
+    require_members,
+    require_positive,
+    require_setting_types,
+    require_whole,
+)
 
 Method = CurriculumLearning | SPRL
 Plain = dict[str, Any]  # as JSON has it
 
 _FORMER = {"spdl": {"pacing": "tradeoff"}}  # settings of files from before these existed
+# beyond what any computer can do; smaller mistakes are found when the memory is estimated
+_MOST = {
+    "iterations": 10**8,
+    "steps_per_iteration": 10**8,
+    "num_environments": 10**5,
+    "evaluation_episodes": 10**6,
+}
+
 SPRL_NAMES = {"teacher": SPRL().teacher_name, "learner": SPRL().learner_name}
 DEFAULT_LEARNER = "ppo"
 
@@ -115,6 +130,9 @@ class Experiment:
             f"method must be CurriculumLearning(teacher, learner) or SPRL(), got {self.method!r}",
         )
         self._require_seeds()
+        for name, most in _MOST.items():
+            value = getattr(self, name)
+            require(value <= most, f"{name} must be at most {most}, got {value}")
         problem = self._find_problem()
         require(
             self.environment is None or type(self.environment) is type(problem.environment),
@@ -158,6 +176,10 @@ class Experiment:
     def evaluation_iterations(self) -> list[int]:
         """Iterations after which the policy is evaluated: the first is 0, before training."""
         return sorted({*range(0, self.iterations, self.evaluate_every), self.iterations})
+
+    def evaluates_after(self, iteration: int) -> bool:
+        """Return whether the policy is evaluated after an iteration."""
+        return iteration % self.evaluate_every == 0 or iteration == self.iterations
 
     @property
     def environment_steps(self) -> int:
@@ -249,17 +271,26 @@ class Experiment:
                 {role: _part_from_dict(role, part) for role, part in parts.items()}
             )
             settings["seeds"] = tuple(plain["seeds"])
+            require_setting_types(Budget, settings)
+            require_members("an experiment", settings, {}, {"variant": str})
             if isinstance(plain["problem"], dict):
                 settings["problem"] = restore_problem(ProblemSource(**plain["problem"]))
+            problem = settings["problem"]
+            found = problem if isinstance(problem, Problem) else find_problem(problem)
             if plain.get("environment") is not None:
-                problem = settings["problem"]
-                found = problem if isinstance(problem, Problem) else find_problem(problem)
-                kind = type(found.environment)
-                environment = {key: as_tuples(value) for key, value in plain["environment"].items()}
-                settings["environment"] = kind(**environment)
+                settings["environment"] = _make_settings(
+                    type(found.environment), plain["environment"]
+                )
+            for environment in (found.environment, settings.get("environment")):
+                if ":" in str(getattr(environment, "id", "")):  # Gymnasium imports the module
+                    require_importable("environment", str(getattr(environment, "id", "")))
             return cls(**settings)
-        except (KeyError, TypeError) as error:
-            raise SelfpacedError(f"this does not describe an experiment: {error}") from error
+        except SelfpacedError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise SelfpacedError(
+                f"this does not describe an experiment: {type(error).__name__}: {error}"
+            ) from error
 
 
 def make_method(parts: dict[str, object]) -> Method:
@@ -331,4 +362,10 @@ def _part_to_dict(name: str, settings: Any) -> Plain:
 def _part_from_dict(role: str, plain: Plain) -> object:
     kind = find_part(role, plain["name"])
     settings = _FORMER.get(plain["name"], {}) | plain
-    return kind(**{key: as_tuples(value) for key, value in settings.items() if key != "name"})
+    return _make_settings(kind, {key: value for key, value in settings.items() if key != "name"})
+
+
+def _make_settings(kind: type, plain: Plain) -> object:
+    settings = {key: as_tuples(value) for key, value in plain.items()}
+    require_setting_types(kind, settings)
+    return kind(**settings)

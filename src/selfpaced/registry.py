@@ -12,7 +12,11 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfpaced.errors import SelfpacedError, require
@@ -195,6 +199,80 @@ def default_settings(kind: str, settings: type[T]) -> T:
         ) from None
 
 
+_may_import: ContextVar[bool] = ContextVar("may_import", default=True)
+
+
+@contextmanager
+def only_known_code(is_restricted: bool = True) -> Iterator[None]:
+    """Find only objects of this library and of modules that have been imported already.
+
+    Names in files of other people are looked up in this context: what a command line names is the
+    user's own wish, what a file names is not.
+
+    Example:
+        >>> from selfpaced.registry import only_known_code, find_problem
+        >>> with only_known_code():
+        ...     find_problem("antigravity:PROBLEM")
+        Traceback (most recent call last):
+        ...
+        selfpaced.errors.SelfpacedError: problem 'antigravity:PROBLEM' must be part of selfpaced \
+or imported already, because reading a file runs no other code; if you trust it, add --trust \
+(in Python: trust=True, or import antigravity first)
+    """
+    token = _may_import.set(not is_restricted)
+    try:
+        yield
+    finally:
+        _may_import.reset(token)
+
+
+def require_importable(kind: str, name: str) -> None:
+    """Raise `SelfpacedError` if the module of `package.module:Name` must not be imported now.
+
+    In `only_known_code` that is every module that has not been imported yet. Modules inside a run
+    folder are never imported.
+    """
+    module = name.partition(":")[0]
+    top = module.partition(".")[0]
+    if top == "selfpaced" or module in sys.modules:
+        return
+    require(
+        _may_import.get(),
+        f"{kind} {name!r} must be part of selfpaced or imported already, because reading a file "
+        "runs no other code; if you trust it, add --trust (in Python: trust=True, or import "
+        f"{module} first)",
+    )
+    place = _place(top)
+    require(
+        place is None or not any((folder / "experiment.json").exists() for folder in place.parents),
+        f"{kind} {name!r} must not be inside a run folder, got {place}; move the module elsewhere",
+    )
+
+
+def user_modules(plain: dict[str, Any]) -> list[Path]:
+    """Return files and packages that an experiment names and that are installed nowhere.
+
+    Args:
+        plain: the experiment as in `experiment.json`.
+    """
+    named = (plain["problem"], plain["teacher"]["name"], plain["learner"]["name"])
+    tops = {str(name).partition(".")[0].partition(":")[0] for name in named if ":" in str(name)}
+    places = (_place(module) for module in sorted(tops - {"selfpaced"}))
+    return [
+        place.parent if place.name == "__init__.py" else place
+        for place in places
+        if place is not None and "site-packages" not in place.parts
+    ]
+
+
+def _place(module: str) -> Path | None:
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
 def load_object(kind: str, name: str) -> object:
     """Return the object at `package.module:name`; modules in the working directory are found, too.
 
@@ -215,12 +293,13 @@ def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     if module.partition(".")[0] != "selfpaced":
         find_modules_here()
+    require_importable(kind, name)
     try:
         found = import_module(module)
     except ModuleNotFoundError as error:
         hint = "" if error.name != module else "; run this in its folder, or set PYTHONPATH"
         raise SelfpacedError(f"cannot load {kind} {name!r}: {error}{hint}") from error
-    except Exception as error:  # a mistake in a user's module
+    except (Exception, SystemExit) as error:  # a mistake in a user's module
         place = traceback.extract_tb(error.__traceback__)[-1]
         cause = f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
         raise SelfpacedError(f"cannot load {kind} {name!r}: {cause}") from error

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from difflib import SequenceMatcher
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -144,6 +154,94 @@ imported (No module named 'absent'); run pip install 'selfpaced[sb3]'
             f"{purpose} requires {module}, which cannot be imported ({error}); "
             f"run pip install 'selfpaced[{extra}]'"
         ) from error
+
+
+def require_members(
+    what: str, content: object, required: Mapping[str, Any], optional: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Require a JSON object whose members have these types, and return it.
+
+    Example:
+        >>> from selfpaced.validation import require_members
+        >>> require_members("note", {"iteration": 3}, {"iteration": int}, {})
+        {'iteration': 3}
+    """
+    require(isinstance(content, dict), f"{what} must be a JSON object, got {_shown(content)}")
+    assert isinstance(content, dict)
+    lacking = [name for name in required if name not in content]
+    require(
+        not lacking,
+        f"{what} must have {' and '.join(sorted(required))}, got no {' and no '.join(lacking)}; "
+        "was it written by selfpaced?",
+    )
+    for name, hint in {**required, **optional}.items():
+        require(
+            name not in content or has_type(content[name], hint),
+            f"{name} in {what} must be {_spoken(hint)}, got {_shown(content.get(name))}; restore "
+            "the file, or run again",
+        )
+    return content
+
+
+def require_setting_types(kind: type[DataclassInstance], settings: Mapping[str, object]) -> None:
+    """Require that values from a file have the types of the fields that they are for."""
+    hints = get_type_hints(kind)
+    for name, value in settings.items():
+        hint = hints.get(name, object)
+        require(
+            has_type(value, hint),
+            f"{name} of {kind.__name__} must be {_spoken(hint)}, got {_shown(value)}",
+        )
+
+
+def has_type(value: object, hint: Any) -> bool:
+    """Return whether a value has a type; types that JSON cannot hold are not checked.
+
+    Example:
+        >>> from selfpaced.validation import has_type
+        >>> has_type(2, float), has_type(True, int), has_type((1, "a"), tuple[int, ...])
+        (True, False, False)
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return has_type(value, arguments[0])
+    if origin is Literal:
+        return value in arguments
+    if origin in (Union, types.UnionType):
+        return any(has_type(value, one) for one in arguments)
+    if origin in (tuple, list):
+        if not isinstance(value, tuple | list):
+            return False
+        if origin is list or arguments[-1:] == (...,):
+            return all(has_type(one, arguments[0]) for one in value)
+        return len(value) == len(arguments) and all(map(has_type, value, arguments))
+    if origin is dict:
+        return isinstance(value, dict) and all(has_type(v, arguments[1]) for v in value.values())
+    if hint in (None, types.NoneType):
+        return value is None
+    if hint is float:
+        return isinstance(value, _NUMBERS) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return not isinstance(hint, type) or hint not in (bool, str, dict) or isinstance(value, hint)
+
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text",
+          dict: "a JSON object", types.NoneType: "null"}  # fmt: skip
+
+
+def _spoken(hint: Any) -> str:
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_spoken(one) for one in get_args(hint))
+    if get_origin(hint) in (tuple, list):
+        inner = [one for one in get_args(hint) if one is not ...]
+        return "a list of " + ", ".join(f"({_spoken(one)})" for one in inner)
+    return _WORDS.get(hint) or str(hint)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _default(settings: DataclassInstance, name: str) -> str:

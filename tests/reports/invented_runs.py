@@ -42,7 +42,7 @@ def invented_run(
             checkpoint = Checkpoint.start(training, experiment)
         checkpoint.iteration = last
         _invent(checkpoint, seeds[block], last)
-        checkpoint.save(folder.checkpoint_path(block))
+        folder.files()[block].save(checkpoint)
     export(folder, wall_seconds=1.0)
     return folder
 

@@ -1,6 +1,7 @@
 """Exports of runs that are going on, were killed, or cannot be written to."""
 
 import errno
+import json
 import os
 import shutil
 
@@ -33,18 +34,18 @@ def test_a_run_that_ends_during_another_export_is_finished(start, tmp_path, monk
     folder = RunFolder(tmp_path / "watched")
     process = start(folder.path, 40)
     wait_for(lambda: has_reached(folder, 3))
-    read_saved, write_json, written = exporting.read_saved, exporting.write_json, []
+    join_parts, write_files, written = exporting.join_parts, exporting.write_files, []
 
-    def late(path):
+    def late(*arguments):
         wait_for(lambda: has_reached(folder, 40))  # the run waits for this export to end
-        return read_saved(path)
+        return join_parts(*arguments)
 
-    def keep(path, content):
-        written.append(content["finished"])
-        write_json(path, content)
+    def keep(path, contents):
+        written.append(json.loads(contents["summary.json"])["finished"])
+        write_files(path, contents)
 
-    monkeypatch.setattr(exporting, "read_saved", late)
-    monkeypatch.setattr(exporting, "write_json", keep)
+    monkeypatch.setattr(exporting, "join_parts", late)
+    monkeypatch.setattr(exporting, "write_files", keep)
     catch_up(folder)
     assert written == [False]  # only the process that trains may finish the run
     assert process.wait(60) == 0

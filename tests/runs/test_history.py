@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from selfpaced import Gaussian
-from selfpaced.runs.history import History, Table, concatenate_rows, join_seeds
+from selfpaced.runs.history import (
+    History,
+    Part,
+    Table,
+    concatenate_rows,
+    join_parts,
+    parse_payload,
+)
 from selfpaced.training.simulator import EpisodeBatch
 
 NAN = np.nan
@@ -23,6 +30,12 @@ def episodes(num_seeds, unstable=None):
         unstable=unstable,
         path=None,
     )
+
+
+def joined_seeds(*parts):
+    """Join tables of (seeds, columns); all seeds in order."""
+    seeds = sorted({seed for own, _ in parts for seed in own})
+    return join_parts([Part(own, {"x": columns}) for own, columns in parts], "x", seeds)
 
 
 def test_an_empty_table_has_no_rows():
@@ -60,20 +73,15 @@ def test_reading_the_columns_changes_nothing():
     np.testing.assert_array_equal(first["x"], second["x"])
 
 
-def test_a_table_continues_from_its_columns():
-    whole, half = Table(), Table()
-    for iteration in range(1, 4):
-        row = {
-            "x": np.array([iteration / 3.0, 1.0]),
-            **({"y": np.ones(2)} if iteration > 1 else {}),
-        }
-        whole.append(iteration, row)
-        half.append(iteration, row)
-    continued = Table(half.columns())
-    for table in (whole, continued):
-        table.append(4, {"z": np.zeros(2)})
-    for name, column in whole.columns().items():
-        np.testing.assert_array_equal(continued.columns()[name], column)
+def test_rows_survive_a_frame_of_the_log():
+    history = History.empty()
+    assert history.payload((4, 9)) == b""
+    history.record_iteration(1, [{"a/x": 1 / 3}, {"a/y": 2.0}])
+    seeds, tables = parse_payload(history.payload((4, 9)))
+    assert seeds == (4, 9)
+    assert tables["evaluations"]["iteration"].shape == (0,)
+    for name, column in history.metrics.columns().items():
+        np.testing.assert_array_equal(tables["metrics"][name], column)
 
 
 def test_rows_of_two_tables_are_put_below_each_other():
@@ -88,28 +96,38 @@ def test_rows_of_two_tables_are_put_below_each_other():
 def test_blocks_of_different_progress_are_joined_with_nan():
     ahead = {"iteration": np.array([0, 5, 10]), "x": np.array([[1.0], [2.0], [3.0]])}
     behind = {"iteration": np.array([0, 5]), "x": np.array([[4.0, 5.0], [6.0, 7.0]])}
-    joined = join_seeds([ahead, behind], [1, 2])
+    joined = joined_seeds(((1,), ahead), ((2, 3), behind))
     assert joined["iteration"].tolist() == [0, 5, 10]
     np.testing.assert_array_equal(joined["x"], [[1, 4, 5], [2, 6, 7], [3, NAN, NAN]])
-    swapped = join_seeds([behind, ahead], [2, 1])
+    swapped = joined_seeds(((1, 2), behind), ((3,), ahead))
     np.testing.assert_array_equal(swapped["x"], [[4, 5, 1], [6, 7, 2], [NAN, NAN, 3]])
 
 
 def test_rows_of_a_block_are_put_at_their_iteration_even_if_one_is_missing():
     whole = {"iteration": np.array([1, 2, 3]), "x": np.array([[1.0], [2.0], [3.0]])}
     gap = {"iteration": np.array([1, 3]), "x": np.array([[4.0], [6.0]])}
-    joined = join_seeds([whole, gap], [1, 1])
+    joined = joined_seeds(((1,), whole), ((2,), gap))
     np.testing.assert_array_equal(joined["x"], [[1, 4], [2, NAN], [3, 6]])
 
 
 def test_a_column_that_only_one_block_has_is_nan_in_the_other():
     one = {"iteration": np.array([1]), "samples": np.ones((1, 2, 3, 2))}
     other = {"iteration": np.array([1]), "mean": np.ones((1, 1, 2))}
-    joined = join_seeds([one, other], [2, 1])
+    joined = joined_seeds(((1, 2), one), ((3,), other))
     assert joined["samples"].shape == (1, 3, 3, 2)
     assert np.isnan(joined["samples"][:, 2]).all()
     assert np.isnan(joined["mean"][:, :2]).all()
     assert (joined["mean"][:, 2] == 1).all()
+
+
+def test_a_seed_that_leaves_a_block_has_nan_afterwards():
+    both = {"iteration": np.array([1, 2]), "x": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    left = {"iteration": np.array([3]), "x": np.array([[5.0]])}
+    later = {"iteration": np.array([3]), "x": np.array([[6.0]])}
+    gone = joined_seeds(((1, 2), both), ((2,), left))
+    np.testing.assert_array_equal(gone["x"], [[1, 2], [3, 4], [NAN, 5]])
+    back = joined_seeds(((1, 2), both), ((2,), left), ((1,), later))
+    np.testing.assert_array_equal(back["x"], [[1, 2], [3, 4], [6, 5]])
 
 
 def test_a_metric_that_one_seed_lacks_is_nan_for_it():

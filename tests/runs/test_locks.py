@@ -106,3 +106,18 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
     run = tmp_path / "file" / "run"
     with pytest.raises(SelfpacedError, match=f"cannot write to {run}"), training_lock(run):
         pass
+
+
+def test_a_lock_neither_follows_links_nor_changes_files(tmp_path):
+    thesis = tmp_path / "thesis.tex"
+    thesis.write_text("years of work")
+    (tmp_path / "link").symlink_to(thesis)
+    with (
+        pytest.raises(SelfpacedError, match="must be a file, got a symbolic link"),
+        locked(tmp_path / "link", wait=False),
+    ):
+        pass
+    (tmp_path / "lock").write_text("kept while it is held")
+    with locked(tmp_path / "lock", wait=False):
+        assert (tmp_path / "lock").read_text() == "kept while it is held"
+    assert thesis.read_text() == "years of work"

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.runs.small_runs import SHORT, is_free, wait_for
 @pytest.fixture(name="folder")
 def _folder(tmp_path):
     folder = create_run(tmp_path / "run", SHORT, [(1,)])
-    folder.log_path(0).parent.mkdir()
+    folder.files()[0].log.parent.mkdir()
     return folder
 
 
@@ -25,13 +26,16 @@ def started(program):
 
 
 def test_other_output_of_a_worker_goes_to_its_log(folder):
-    program = "print('welcome'); print('[1]'); print('{\"iteration\": 3}'); print('{\"half')"
+    program = (
+        "print('welcome'); print('[1]'); print('{\"iteration\": 3}'); print('{\"half'); "
+        "print('{\"done\": true}')"
+    )
     received, listener = [], Listener()
     listener.received = lambda block, message: received.append((block, message))
     with started(program) as process:
         assert listen(folder, [process], listener) == []
-    assert received == [(0, {"iteration": 3})]
-    assert folder.log_path(0).read_text() == 'welcome\n[1]\n{"half\n'
+    assert received == [(0, {"iteration": 3}), (0, {"done": True})]
+    assert folder.files()[0].log.read_text() == 'welcome\n[1]\n{"half\n'
 
 
 @pytest.mark.parametrize(("error", "num_calls"), [(KeyboardInterrupt, 1), (ZeroDivisionError, 0)])
@@ -71,10 +75,53 @@ def test_the_error_of_one_worker_does_not_announce_a_stop_of_the_others(folder, 
 
 
 def test_a_worker_that_dies_without_a_message_is_reported_with_its_log(folder):
-    folder.log_path(0).write_text("out of memory\n")
+    folder.files()[0].log.write_text("out of memory\n")
     with started("import os, signal; os.kill(os.getpid(), signal.SIGKILL)") as process:
         (error,) = listen(folder, [process], Listener())
     assert error == "the worker of block 0 died (SIGKILL)\nout of memory"
+
+
+def test_a_worker_that_leaves_early_with_code_0_is_an_error(folder):
+    folder.files()[0].log.write_text("bye\n")
+    with started("print('{\"iteration\": 3}'); import os; os._exit(0)") as process:
+        (error,) = listen(folder, [process], Listener())
+    assert error == "the worker of block 0 died (exit code 0 before the end)\nbye"
+
+
+def test_a_worker_that_leaves_processes_behind_ends_with_its_last_message(folder):
+    program = (
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print('{\"done\": true}', flush=True)"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        assert listen(folder, [process], Listener()) == []
+        assert process.stdout.read() == ""  # nothing holds the pipe open any more
+
+
+def test_a_worker_that_hangs_is_reported_with_its_place(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFPACED_WATCHDOG_SECONDS", "0.5")
+    program = tmp_path / "slow_environment.py"
+    program.write_text(
+        "import faulthandler, signal, time\n"
+        "faulthandler.register(signal.SIGUSR1, all_threads=False)\n"
+        "def step():\n"
+        "    time.sleep(4)\n"
+        "step()\n"
+        "print('{\"done\": true}', flush=True)\n"
+    )
+    received, listener = [], Listener()
+    listener.received = lambda block, message: received.append(message)
+    command = [sys.executable, str(program)]
+    with (
+        open(folder.files()[0].log, "a") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        time.sleep(1.0)
+        assert listen(folder, [process], listener) == []
+    assert "has not reported for 0.5 s; it is in step" in received[0]["advice"]
+    assert "slow_environment.py, line 4" in received[0]["advice"]
 
 
 KILLED = """

@@ -79,6 +79,8 @@ def test_a_finished_run_has_all_its_files(finished):
         "contexts.npz",
         "policies.safetensors",
         "summary.json",
+        "checksums.json",
+        "checkpoints",
     }
     assert finished.is_finished
     assert finished.experiment() == SMALL
@@ -136,7 +138,7 @@ def test_a_finished_run_is_not_resumed(finished):
 
 def test_a_damaged_checkpoint_is_named_and_kept(tmp_path):
     folder = create_run(tmp_path / "damaged", SMALL, [(1, 2, 3)])
-    path = folder.checkpoint_path(0)
+    path = folder.files()[0].newest
     path.parent.mkdir()
     path.write_bytes(b"rubbish")
     with pytest.raises(SelfpacedError, match=r"block-0.safetensors is damaged"):

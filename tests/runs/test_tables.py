@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfpaced import SelfpacedError
-from selfpaced.runs.tables import read_contexts, read_table, write_contexts, write_table
+from selfpaced.runs.tables import contexts_bytes, read_contexts, read_table, table_bytes
 
 SEEDS = (4, 9)
 COLUMNS = {
@@ -15,7 +15,7 @@ COLUMNS = {
 
 
 def test_a_table_has_one_row_per_iteration_and_seed(tmp_path):
-    write_table(tmp_path / "table.csv", SEEDS, COLUMNS)
+    (tmp_path / "table.csv").write_bytes(table_bytes(SEEDS, COLUMNS))
     header, *rows = (tmp_path / "table.csv").read_text().splitlines()
     assert header == "iteration,seed,return,unstable"
     assert rows[:2] == ["0,4,1.5,0", "0,9,2,1"]
@@ -23,7 +23,7 @@ def test_a_table_has_one_row_per_iteration_and_seed(tmp_path):
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
-    write_table(tmp_path / "table.csv", SEEDS, COLUMNS)
+    (tmp_path / "table.csv").write_bytes(table_bytes(SEEDS, COLUMNS))
     found = read_table(tmp_path / "table.csv", len(SEEDS))
     assert list(found) == ["iteration", "seed", "return", "unstable"]
     assert found["seed"].tolist() == [[4, 9]] * 3
@@ -52,7 +52,7 @@ def test_a_damaged_table_is_named(tmp_path, text, message):
 
 def test_contexts_are_read_as_they_were_written(tmp_path):
     columns = {"iteration": np.array([0, 5]), "samples": np.arange(24.0).reshape(2, 2, 3, 2)}
-    write_contexts(tmp_path / "contexts.npz", SEEDS, columns)
+    (tmp_path / "contexts.npz").write_bytes(contexts_bytes(SEEDS, columns))
     found = read_contexts(tmp_path / "contexts.npz")
     assert found.keys() == {"iteration", "samples", "seeds"}
     np.testing.assert_array_equal(found["samples"], columns["samples"])
@@ -63,8 +63,7 @@ def test_damaged_contexts_are_named(tmp_path):
     path = tmp_path / "contexts.npz"
     with pytest.raises(SelfpacedError, match="is missing; is the run finished"):
         read_contexts(path)
-    write_contexts(path, SEEDS, {"iteration": np.arange(100)})
-    path.write_bytes(path.read_bytes()[:100])
+    path.write_bytes(contexts_bytes(SEEDS, {"iteration": np.arange(100)})[:100])
     with pytest.raises(SelfpacedError, match=r"contexts.npz is damaged .*; run again"):
         read_contexts(path)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from selfpaced import SPRL, EpisodicPolicy, EpisodicUpdate, SelfpacedError
-from selfpaced.runs.checkpoint import read_saved
+from selfpaced.runs.history import History, join_parts
 from selfpaced.runs.replacement import create_run
 from selfpaced.runs.worker import BlockRun, seconds_between_checkpoints
 from selfpaced.sprl.training import EpisodicTraining
@@ -33,12 +33,29 @@ class FakeParent:
             self.stop_requested = True
 
 
+class Block:
+    """What a block has saved."""
+
+    def __init__(self, folder):
+        (files,) = folder.files()
+        saved = files.read()
+        self.policy, self.seeds, self.notes = saved.policy, saved.seeds, saved.notes
+        self.iteration = saved.notes["iteration"]
+        parts = files.parts(saved)
+        self.tables = {name: join_parts(parts, name, files.seeds) for name in History._fields}
+
+
+def train_block(folder, parent):
+    for message in BlockRun(folder, 0, parent).events():
+        parent.send(message)
+
+
 def run_block(path, experiment, parent=None):
     """Return the tables that the worker of a block leaves."""
     parent = parent or FakeParent()
     folder = create_run(path, experiment, [experiment.seeds])
-    BlockRun(folder, 0, parent).run()
-    return read_saved(folder.checkpoint_path(0))
+    train_block(folder, parent)
+    return Block(folder)
 
 
 def counted(monkeypatch, kind):
@@ -112,10 +129,10 @@ def test_a_teacher_is_called_in_the_order_of_algorithm_1_and_by_evaluations(tmp_
 def test_a_worker_asked_to_stop_saves_and_continues_bit_identically(tmp_path):
     whole = run_block(tmp_path / "whole", EXPERIMENT)
     folder = create_run(tmp_path / "stopped", EXPERIMENT, [SEEDS])
-    BlockRun(folder, 0, FakeParent(last=1)).run()
-    assert read_saved(folder.checkpoint_path(0)).iteration == 1
-    BlockRun(folder, 0, FakeParent()).run()
-    resumed = read_saved(folder.checkpoint_path(0))
+    train_block(folder, FakeParent(last=1))
+    assert Block(folder).iteration == 1
+    train_block(folder, FakeParent())
+    resumed = Block(folder)
     assert resumed.iteration == 6
     for name, array in whole.policy.items():
         np.testing.assert_array_equal(resumed.policy[name], array)
@@ -127,7 +144,7 @@ def test_a_worker_asked_to_stop_saves_and_continues_bit_identically(tmp_path):
 
 def test_the_time_of_teachers_is_part_of_the_time_of_training(tmp_path):
     saved = run_block(tmp_path / "run", EXPERIMENT)
-    assert 0 < saved.teacher_seconds < saved.training_seconds
+    assert 0 < saved.notes["teacher_seconds"] < saved.notes["training_seconds"]
     for name in ("time/training_seconds", "time/teacher_seconds"):
         assert (np.diff(saved.tables["metrics"][name], axis=0) > 0).all()
 
@@ -136,7 +153,8 @@ def test_the_first_and_last_messages_tell_the_iteration(tmp_path):
     parent = FakeParent()
     run_block(tmp_path / "run", EXPERIMENT, parent)
     assert parent.messages[0] == {"iteration": 0, "num_seeds": 2}
-    assert parent.messages[-1] == {"iteration": 6, "num_seeds": 2}
+    assert parent.messages[-2] == {"iteration": 6, "num_seeds": 2, "saved": True}
+    assert parent.messages[-1] == {"done": True}
     reports = [message for message in parent.messages if "target_return" in message]
     assert reports[0]["iteration"] == 1
     assert len(reports[0]["context_mean"]) == 2

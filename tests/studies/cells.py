@@ -4,6 +4,7 @@ import numpy as np
 
 from selfpaced import RunFolder
 from selfpaced.errors import InterruptedRunError
+from selfpaced.runs.checkpoint import FORMAT
 from selfpaced.runs.replacement import create_run
 from selfpaced.runs.storage import write_arrays, write_csv, write_json
 from selfpaced.runs.tables import write_contexts
@@ -34,9 +35,17 @@ def make_finished(cell):
     invent_results(cell.path, cell.experiment)
 
 
+def save_iteration(folder, iteration):
+    """Write a checkpoint without arrays."""
+    (files,) = folder.files()
+    notes = {"format": FORMAT, "seeds": files.seeds, "iteration": iteration, "policy": []}
+    seconds = {"training_seconds": 1.0, "teacher_seconds": 0.5}
+    write_arrays(files.newest, {}, notes | seconds | {"log_size": 0, "log_checksum": ""})
+
+
 def make_unfinished(cell):
     folder = create_run(cell.path, cell.experiment, [cell.experiment.seeds])
-    write_arrays(folder.checkpoint_path(0), {}, {"iteration": 3})
+    save_iteration(folder, 3)
 
 
 class Trainer:
@@ -47,18 +56,18 @@ class Trainer:
         self.stop_at = None  # a folder name
         self.failure = InterruptedRunError("stopped before the first iteration was saved")
 
-    def run(self, experiment, out, workers=None, overwrite=False, listener=None):
+    def run(self, experiment, out, workers=None, overwrite=False, listener=None, **_):
         assert not overwrite
         self.calls.append(("run", out.name))
         create_run(out, experiment, [experiment.seeds])
         self._train(out, experiment)
 
-    def resume(self, path, listener=None):
+    def resume(self, path, listener=None, **_):
         self.calls.append(("resume", path.name))
         self._train(path, RunFolder(path).experiment())
 
     def _train(self, path, experiment):
         if path.name == self.stop_at:
-            write_arrays(RunFolder(path).checkpoint_path(0), {}, {"iteration": 1})
+            save_iteration(RunFolder(path), 1)
             raise self.failure
         invent_results(path, experiment)

@@ -14,6 +14,8 @@ from rich.console import Console
 
 from selfpaced.commands.options import (
     PAPER_REPETITIONS,
+    THIS_COMPUTER,
+    EngineFlags,
     ProblemName,
     RepetitionFlags,
     StudyOptions,
@@ -54,6 +56,7 @@ class Options(StudyOptions):
     learners: str = DEFAULT_LEARNER
     """names of learners (or module:Class), separated by commas"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
+    engine: EngineFlags = THIS_COMPUTER
     out: Path | None = None
     """folder of the comparison; None is runs/compare-PROBLEM"""
     threshold: float | None = None
@@ -106,7 +109,9 @@ def main(arguments: list[str]) -> None:
     cells, console = options.cells(), Console(emoji=False)
     workers = options.repetitions.workers
     try:
-        run_cells(cells, workers, Progress(console), announcer(console, len(cells)))
+        run_cells(
+            cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+        )
     except (InterruptedRunError, SelfpacedError):
         with suppress(SelfpacedError):  # the first error is the one to report
             _write_report(options, cells)

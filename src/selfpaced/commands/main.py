@@ -18,7 +18,18 @@ from rich.markup import escape
 from selfpaced.errors import InterruptedRunError, SelfpacedError
 from selfpaced.validation import require_choice
 
-_ORDER = ("list", "check", "train", "resume", "plot", "watch", "compare", "search", "reproduce")
+_ORDER = (
+    "list",
+    "check",
+    "train",
+    "resume",
+    "verify",
+    "plot",
+    "watch",
+    "compare",
+    "search",
+    "reproduce",
+)
 
 
 class Command(NamedTuple):

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import tyro
 
@@ -18,7 +18,9 @@ from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget, seeds_from
 from selfpaced.presets.neurips2020 import NUM_SEEDS
 from selfpaced.registry import FILE_ENDING
+from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import folder_name
+from selfpaced.runs.processes import LocalProcesses
 from selfpaced.training.curriculum_learning import InitialPolicy
 from selfpaced.validation import require_not_negative, require_positive
 
@@ -49,6 +51,7 @@ class Repetitions:
 
     def __post_init__(self) -> None:
         require_positive(self, "seeds")
+        require(self.seeds <= 10**5, f"seeds must be at most {10**5}, got {self.seeds}")
         require_not_negative(self, "first_seed")
         most = 2**32 - self.seeds
         require(
@@ -63,6 +66,33 @@ class Repetitions:
         """The seeds themselves."""
         return seeds_from(self.first_seed, self.seeds)
 
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where the blocks of seeds are trained."""
+
+    engine: Literal["local", "ray"] = "local"
+    """"local" starts processes on this computer, "ray" tasks of a Ray cluster"""
+    address: str | None = None
+    """address of the Ray cluster; None starts Ray on this computer, or takes RAY_ADDRESS"""
+
+    def __post_init__(self) -> None:
+        require(
+            self.engine == "ray" or self.address is None,
+            f"address must be given with --engine ray only, got {self.address!r}; add --engine ray",
+        )
+
+    def make(self) -> Engine:
+        """Return the engine."""
+        if self.engine == "local":
+            return LocalProcesses()
+        from selfpaced.runs.ray_engine import RayEngine  # which imports JAX
+
+        return RayEngine(self.address)
+
+
+EngineFlags = Annotated[EngineOptions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="engine")]
+THIS_COMPUTER = EngineOptions()
 
 RepetitionFlags = Annotated[
     Repetitions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="seed and process")

@@ -26,6 +26,8 @@ class Options:
     """run folders"""
     out: Path | None = None
     """folder of the figures; None is RUN/figures, or ./figures for several runs"""
+    trust: bool = False
+    """import the modules that the folder names: only if you would run its author's code"""
 
 
 def main(arguments: list[str]) -> None:
@@ -36,7 +38,7 @@ def main(arguments: list[str]) -> None:
         "RUN must be at least one run folder, got none; for example "
         "`selfpaced plot runs/point-mass-3d-spdl-ppo`",
     )
-    folders = [RunFolder(path) for path in options.runs]
+    folders = [RunFolder(path, options.trust) for path in options.runs]
     for folder in folders:
         catch_up(folder)
     if len(folders) == 1:

@@ -43,6 +43,7 @@ class Progress(Listener):
         self.first: dict[int, tuple[float, int]] = {}  # time and iteration of the first report
         self.last: dict[int, tuple[float, int]] = {}
         self.last_line = time.monotonic()
+        self.failed: set[int] = set()  # seeds
         if self.console.is_terminal:
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
             self.live.start()
@@ -53,6 +54,11 @@ class Progress(Listener):
         """Show advice at once, and the rest in the panel or in the next line."""
         if "advice" in message:
             self._show_advice(message)
+        elif "failure" in message:
+            failure = message["failure"]
+            self.failed.add(failure["seed"])
+            text = f"seed {failure['seed']} failed in iteration {failure['iteration']} and is set "
+            self._print(f"[yellow]warning:[/] {text}aside: {escape(failure['reason'])}")
         elif "iteration" in message:
             self.latest[block] = {**self.latest.get(block, {}), **message}
             self.last[block] = (time.monotonic(), message["iteration"])
@@ -92,15 +98,16 @@ class Progress(Listener):
 
     def _iterations(self) -> tuple[int, int]:
         """Iterations of the slowest and of the fastest block."""
-        messages = self.latest.values()
+        messages = [message for message in self.latest.values() if message["num_seeds"]]
         num_seeds = sum(message["num_seeds"] for message in messages)
-        is_waiting = num_seeds < len(self.experiment.seeds)  # for a block that still compiles
+        # for a block that still compiles
+        is_waiting = num_seeds + len(self.failed) < len(self.experiment.seeds)
         iterations = [message["iteration"] for message in messages] + [0] * is_waiting
-        return min(iterations), max(iterations)
+        return min(iterations, default=0), max(iterations, default=0)
 
     def _mean(self, name: str) -> Array | None:
         """Mean over all seeds, in the latest messages of their blocks."""
-        messages = [m for m in self.latest.values() if m.get(name) is not None]
+        messages = [m for m in self.latest.values() if m.get(name) is not None and m["num_seeds"]]
         if not messages:
             return None
         weights = [message["num_seeds"] for message in messages]

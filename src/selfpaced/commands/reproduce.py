@@ -10,7 +10,14 @@ import tyro
 from rich.console import Console
 from rich.markdown import Markdown
 
-from selfpaced.commands.options import PAPER_REPETITIONS, RepetitionFlags, parse, split_names
+from selfpaced.commands.options import (
+    PAPER_REPETITIONS,
+    THIS_COMPUTER,
+    EngineFlags,
+    RepetitionFlags,
+    parse,
+    split_names,
+)
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.reports.reproduction import write_report
 from selfpaced.studies.comparison import Cell, read_outcomes, run_cells
@@ -30,6 +37,7 @@ class Options:
     teachers: str | None = None
     """only these teachers, separated by commas; None takes all of the paper's"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
+    engine: EngineFlags = THIS_COMPUTER
     out: Path = Path("runs/reproduce")
     """folder for runs, tables and figures"""
 
@@ -51,7 +59,9 @@ def main(arguments: list[str]) -> None:
     result = RESULTS[options.result]
     cells = options.cells(result)
     workers = options.repetitions.workers
-    run_cells(cells, workers, Progress(console), announcer(console, len(cells)))
+    run_cells(
+        cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+    )
     text, figures = write_report(options.result, result, read_outcomes(cells), options.out)
     console.print(Markdown(text))
     print("figures: " + ", ".join(map(str, figures)))  # paths unwrapped

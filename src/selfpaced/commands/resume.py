@@ -9,22 +9,39 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from selfpaced.commands.options import parse
+from selfpaced.commands.options import THIS_COMPUTER, EngineFlags, parse
 from selfpaced.commands.progress import Progress
 from selfpaced.commands.tables import show_run
 from selfpaced.runs.supervisor import resume
+from selfpaced.validation import require_positive
 
 
 @dataclass(frozen=True)
 class Options:
-    """Continue a run that was stopped or killed; the results are bit-identical."""
+    """Continue a run that was stopped or killed, or extend it; the results are bit-identical."""
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """run folder"""
+    iterations: int | None = None
+    """extend the run to this number of iterations, finished or not"""
+    retry_failed: bool = False
+    """try seeds that failed again, from where they failed"""
+
+    engine: EngineFlags = THIS_COMPUTER
+
+    def __post_init__(self) -> None:
+        require_positive(self, "iterations", none_allowed=True)
 
 
 def main(arguments: list[str]) -> None:
     """Run the command."""
     options = parse("resume", Options, arguments)
     console = Console(emoji=False)
-    show_run(console, resume(options.run, Progress(console)))
+    run = resume(
+        options.run,
+        Progress(console),
+        options.iterations,
+        options.retry_failed,
+        options.engine.make(),
+    )
+    show_run(console, run)

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced.commands.options import (
+    THIS_COMPUTER,
+    EngineFlags,
     ProblemName,
     RepetitionFlags,
     Repetitions,
@@ -57,6 +59,7 @@ class Options(StudyOptions):
     """values to try for a setting of teacher or learner, for example teacher.zeta=0.5,1,2; repeat
     it for more settings; without it, the paper's grid of the teacher"""
     repetitions: RepetitionFlags = _REPETITIONS
+    engine: EngineFlags = THIS_COMPUTER
     out: Path | None = None
     """folder of the search; None is runs/search-PROBLEM-TEACHER-LEARNER"""
 
@@ -83,7 +86,9 @@ def main(arguments: list[str]) -> None:
     grid = parse_grid("search", experiment, options.grid) if has_own else find_grid(experiment)
     cells = plan_search(experiment, options.folder, grid)
     workers = options.repetitions.workers
-    run_cells(cells, workers, Progress(console), announcer(console, len(cells)))
+    run_cells(
+        cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+    )
     ranked = rank(read_outcomes(cells))
     preset = write_search(options.folder, grid, ranked)
     _show(console, f"{options.problem}: {options.teacher} + {options.learner}", grid, ranked)

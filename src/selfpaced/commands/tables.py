@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import nan
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,17 +31,25 @@ def show_run(console: Console, folder: RunFolder) -> None:
     title = f"{summary['problem']}: on the target after {summary['iterations']} iterations"
     columns = (*_NAMES, "seeds", "return", "success", "wall time", "steps/s")
     table = _make_table(title, columns)
-    final = summary["final_return"]
+    final = summary.get("final_return") or {"mean": nan, "standard_error": None}
+    failures = summary.get("failed_seeds", [])
+    num = len(summary["seeds"])
     table.add_row(
         summary["teacher"],
         summary["learner"],
-        str(len(summary["seeds"])),
+        f"{num - len(failures)} of {num}" if failures else str(num),
         plus_minus(final["mean"], final["standard_error"]),
-        percentage(summary["final_success_rate"]),
+        percentage(summary.get("final_success_rate")),
         f"{summary['wall_seconds']:.0f} s",
         f"{summary['steps_per_second']:,.0f}".replace(",", " "),
     )
     console.print(table)
+    for failure in failures:
+        text = f"seed {failure['seed']} failed in iteration {failure['iteration']} and is in no "
+        text += f"statistic: {escape(failure['reason'])}"
+        console.print(f"[yellow]warning:[/] {text}", highlight=False, soft_wrap=True)
+    if len(failures) == num:
+        return
     print("figures: " + ", ".join(str(path) for path in draw_run(folder)))  # paths unwrapped
 
 
@@ -51,7 +60,7 @@ def show_comparison(console: Console, rows: Sequence[Row]) -> None:
     for row, following in pairwise([*rows, None]):
         assert row is not None
         table.add_row(
-            row.teacher,
+            row.name,
             row.learner,
             format_return(row) + (" ★" if row.significantly_best else ""),
             escape(format_interval(row)),

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from selfpaced.commands.options import (
     PAPER_REPETITIONS,
+    THIS_COMPUTER,
+    EngineFlags,
     ProblemName,
     RepetitionFlags,
     default_folder,
@@ -60,6 +62,7 @@ class Options:
     """run folder whose policy all seeds start from, that of its first seed; it needs the same
     learner and sizes of observations and actions"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
+    engine: EngineFlags = THIS_COMPUTER
     method: tyro.conf.OmitArgPrefixes[MethodOptions] = MethodOptions()
     budget: tyro.conf.OmitArgPrefixes[Budget] = _BUDGET
 
@@ -72,7 +75,9 @@ def main(arguments: list[str]) -> None:
     console = Console(emoji=False)
     start = None if options.start_from is None else load_policy(options.start_from)
     workers, progress = options.repetitions.workers, Progress(console)
-    show_run(console, run(experiment, out, workers, options.overwrite, progress, start))
+    engine = options.engine.make()
+    folder = run(experiment, out, workers, options.overwrite, progress, start, engine)
+    show_run(console, folder)
 
 
 def parse_train(arguments: Sequence[str]) -> tuple[Options, Experiment]:

@@ -26,6 +26,8 @@ class Options:
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """the run folder"""
+    trust: bool = False
+    """import the modules that the folder names: only if you would run its author's code"""
     video: Annotated[VideoSettings, tyro.conf.arg(name="")] = field(default_factory=VideoSettings)
 
 
@@ -33,7 +35,7 @@ def main(arguments: list[str]) -> None:
     """Run the command."""
     options = parse("watch", Options, arguments)
     console = Console(highlight=False, soft_wrap=True, emoji=False)
-    print(watch(RunFolder(options.run), options.video, console))
+    print(watch(RunFolder(options.run, options.trust), options.video, console))
 
 
 def watch(run: RunFolder, settings: VideoSettings, console: Console) -> Path:

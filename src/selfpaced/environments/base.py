@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 import jax
 
 from selfpaced.contexts import ContextSpace
+from selfpaced.errors import SelfpacedError
 from selfpaced.records import Array
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 S_in = TypeVar("S_in", contravariant=True)
+
+
+class RowError(SelfpacedError):
+    """Raised by a vector environment if one of its rows fails, which concerns one seed only."""
+
+    def __init__(self, message: object, row: int = 0) -> None:
+        super().__init__(str(message))
+        self.row: int = getattr(message, "row", row)  # a process sends the error in another one
 
 
 class Step(NamedTuple):

@@ -9,7 +9,8 @@ resumed run starts new episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, SupportsFloat, TypeAlias, final
@@ -23,6 +24,7 @@ from gymnasium.vector import (
     VectorWrapper,
 )
 
+from selfpaced.environments.base import RowError
 from selfpaced.environments.flat_observations import flat_observation, flat_space
 from selfpaced.environments.gymnasium_actions import action_bounds, as_member
 from selfpaced.environments.hand_over import (
@@ -32,7 +34,7 @@ from selfpaced.environments.hand_over import (
     reset_in_context,
 )
 from selfpaced.environments.row_vector import RowVector
-from selfpaced.errors import SelfpacedError, require
+from selfpaced.errors import SelfpacedError, describe_exception, require
 from selfpaced.records import Array
 from selfpaced.validation import require_positive, require_setting_pairs
 
@@ -212,10 +214,15 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         if "context" in options:
             self.context = np.array(options.pop("context")[self.row])
             hand_over = self.settings.hand_over
-            observation, info = reset_in_context(self.env, hand_over, self.context, seed, options)
+            with self._named("reset"):
+                observation, info = reset_in_context(
+                    self.env, hand_over, self.context, seed, options
+                )
+                self.last, self.ended = self._observe(observation), False
         else:
-            observation, info = self.env.reset(seed=seed, options=options)
-        self.last, self.ended = self._observe(observation), False
+            with self._named("reset"):
+                observation, info = self.env.reset(seed=seed, options=options)
+                self.last, self.ended = self._observe(observation), False
         return self.last, info
 
     def step(self, action: Array) -> tuple[Array, SupportsFloat, bool, bool, dict[str, object]]:
@@ -223,14 +230,26 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         if self.ended:
             return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
         member = as_member(self.action_space, action)
-        observation, reward, terminated, truncated, info = self.env.step(member)
-        self.last, self.ended = self._observe(observation), bool(terminated or truncated)
-        ends: dict[str, object] = {
-            "terminated": bool(terminated),
-            "truncated": bool(truncated) and not terminated,
-            **self._flags(observation, info),
-        }
-        return self.last, float(reward), False, False, ends
+        with self._named("step"):
+            observation, reward, terminated, truncated, info = self.env.step(member)
+            self.last, self.ended = self._observe(observation), bool(terminated or truncated)
+            ends: dict[str, object] = {
+                "terminated": bool(terminated),
+                "truncated": bool(truncated) and not terminated,
+                **self._flags(observation, info),
+            }
+            return self.last, float(reward), False, False, ends
+
+    @contextmanager
+    def _named(self, method: str) -> Iterator[None]:
+        """Name the user's class and line in errors, and the row, which belongs to one seed."""
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            name = f"{type(self.unwrapped).__name__}.{method}"
+            known = isinstance(error, SelfpacedError)
+            text = str(error) if known else f"{name} raised {describe_exception(error)}"
+            raise RowError(text, self.row) from error
 
     def _observe(self, observation: Any) -> Array:
         """Return the observation as a vector with the context."""

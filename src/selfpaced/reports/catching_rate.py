@@ -53,7 +53,7 @@ def catching_rates(folder: RunFolder) -> Array:
     if folder.experiment().evaluation_episodes < NUM_THROWS:
         shares: Array = final_episodes(folder, NUM_THROWS).success[:, 0].mean(axis=1)
         return shares
-    success = folder.evaluations()["success"]
+    success = folder.of_counted_seeds(folder.evaluations())["success"]
     complete = np.isfinite(success).all(axis=1)
     require(
         bool(complete.any()),

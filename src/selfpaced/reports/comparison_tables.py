@@ -44,7 +44,7 @@ class Row:
     problem: str
     teacher: str
     learner: str
-    seeds: int
+    seeds: int  # that have not failed; all statistics are over these
     iterations: int
     mean: float
     standard_error: float
@@ -61,6 +61,14 @@ class Row:
     share_reaching_threshold: float
     median_iterations_to_threshold: float
     wall_seconds: float
+    failed_seeds: int = 0
+
+    @property
+    def name(self) -> str:
+        """The teacher, with a mark if seeds have failed."""
+        if not self.failed_seeds:
+            return self.teacher
+        return f"{self.teacher} ({self.failed_seeds} of {self.seeds + self.failed_seeds} failed)"
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ def format_interval(row: Row) -> str:
 
 def warn_of_few_seeds(rows: Sequence[Row]) -> str:
     """Return a warning about intervals over few seeds; empty if there are enough."""
-    num = rows[0].seeds
+    num = min(row.seeds for row in rows)
     if num >= FEW_SEEDS:
         return ""
     return (
@@ -175,7 +183,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
         cell.experiment.problem_name,
         cell.teacher,
         cell.learner,
-        len(cell.experiment.seeds),
+        len(returns),
         cell.experiment.iterations,
         mean,
         standard_error,
@@ -192,6 +200,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
         share,
         median,
         outcome.wall_seconds,
+        len(outcome.failed_seeds),
     )
 
 
@@ -225,7 +234,7 @@ def _details(rows: Sequence[Row]) -> str:
         header += [f"seeds that reach {rows[0].threshold:g}", "median iterations to reach it"]
     lines = []
     for row in rows:
-        line = [row.teacher, _marked(row), format_interval(row), percentage(row.success_rate)]
+        line = [row.name, _marked(row), format_interval(row), percentage(row.success_rate)]
         line += [format_p_value(row.p_value_against_best), f"{row.area_under_curve:.2f}"]
         line.append(f"{row.wall_seconds:.0f} s" if row.wall_seconds < 600 else _minutes(row))
         if with_threshold:
@@ -251,7 +260,7 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def _extent(rows: Sequence[Row]) -> str:
     iterations = " or ".join(map(str, sorted({row.iterations for row in rows})))
-    return f"{iterations} iterations, {count_seeds(rows[0].seeds)}"
+    return f"{iterations} iterations, {count_seeds(rows[0].seeds + rows[0].failed_seeds)}"
 
 
 def _legend(rows: Sequence[Row]) -> str:
@@ -278,6 +287,12 @@ def _origin(cells: Sequence[Cell], outcomes: Sequence[Outcome]) -> str:
     lines += [f"- versions: {text}" for text in versions]
     finished = {outcome.cell.path for outcome in outcomes}
     missing = [cell.path.name for cell in cells if cell.path not in finished]
+    failed = [(outcome.cell, outcome.failed_seeds) for outcome in outcomes if outcome.failed_seeds]
+    lines += [
+        f"- failed seeds of {cell.path.name}: {', '.join(map(str, seeds))} (they are in no number "
+        f"above; reasons: summary.json; try again: `selfpaced resume {cell.path} --retry-failed`)"
+        for cell, seeds in failed
+    ]
     if missing:
         lines.append(f"- not finished yet: {', '.join(missing)} (repeat the command to continue)")
     return "\n".join(lines)

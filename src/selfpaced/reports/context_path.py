@@ -29,7 +29,8 @@ class ContextPath:
     @classmethod
     def load(cls, folder: RunFolder) -> ContextPath:
         """Read the files of a run."""
-        contexts, arrays = folder.experiment().resolved.contexts, folder.contexts()
+        contexts = folder.experiment().resolved.contexts
+        arrays = folder.of_counted_seeds(folder.contexts())
         try:
             iterations, samples = arrays["iteration"], arrays["samples"]
             complete = np.isfinite(samples).all(axis=(1, 2, 3))

@@ -31,6 +31,7 @@ from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import standard_error
 
 _LEGEND = "thick: mean of the seeds · band: two standard errors · thin: single seeds"
+_FAILED = " · ×: a seed failed, and counts no more"
 
 
 def draw_learning_curve(folder: RunFolder) -> Figure:
@@ -40,12 +41,14 @@ def draw_learning_curve(folder: RunFolder) -> Figure:
     evaluations = _evaluations(folder)
     for axes, column in ((upper, "return"), (lower, "success")):
         plot_curve(axes, evaluations["iteration"], evaluations[column], BLUE, single_width=0.8)
+        _mark_failures(axes, folder, column)
     _finish(upper, lower, [evaluations])
     show_steps(lower, [folder.experiment().steps_per_iteration])
     last = _end_of_mean(evaluations)[1]
     _label_ends(upper, [evaluations], [BLUE], [f"{last:.2f}"])
     if len(folder.experiment().seeds) > 1:
-        upper.set_title(_LEGEND, loc="left", size=SMALL_SIZE, color=QUIET)
+        legend = _LEGEND + (_FAILED if folder.failed_seeds() else "")
+        upper.set_title(legend, loc="left", size=SMALL_SIZE, color=QUIET)
     return figure
 
 
@@ -104,13 +107,24 @@ def plot_curve(
 
 
 def _evaluations(folder: RunFolder) -> dict[str, Array]:
-    evaluations = folder.evaluations()
+    evaluations = folder.of_counted_seeds(folder.evaluations())
     path = folder.path / "evaluations.csv"
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r}); run again")
     evaluated = np.isfinite(evaluations["return"]).all(axis=1)
     require(bool(evaluated.any()), f"{path} has no evaluation of every seed yet; resume the run")
     return evaluations
+
+
+def _mark_failures(axes: Axes, folder: RunFolder, column: str) -> None:
+    """Draw the seeds that failed, with a cross at their end; no mean contains them."""
+    seeds, evaluations = folder.experiment().seeds, folder.evaluations()
+    for seed in folder.failed_seeds():
+        heights = evaluations[column][:, seeds.index(seed)]
+        known = np.isfinite(heights)
+        x, y = evaluations["iteration"][known], heights[known]
+        axes.plot(x, y, ":", color=QUIET, linewidth=0.8, zorder=1)
+        axes.plot(x[-1:], y[-1:], "x", color=QUIET, markersize=7, zorder=4)
 
 
 def _two_panels(figure: Figure, columns: int) -> Array:

@@ -33,6 +33,8 @@ def title_run(folder: RunFolder, separator: str = ", ") -> str:
     """Return problem, teacher, learner, number of seeds, and the progress of an unfinished run."""
     experiment = folder.experiment()
     seeds = count_seeds(len(experiment.seeds))
+    if failed := folder.failed_seeds():
+        seeds += f" ({len(failed)} failed)"
     title = f"{experiment.resolved.name}: {name_run(folder)}, {seeds}"
     if folder.is_finished:
         return title

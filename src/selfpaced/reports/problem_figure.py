@@ -53,15 +53,15 @@ def find_figure(place: str) -> ProblemFigure:
 def final_episodes(
     folder: RunFolder, num_episodes: int, *, iteration: int | None = None, keep_path: bool = False
 ) -> EpisodeBatch:
-    """Run stochastic episodes [S, 1, M] of the final policies on the target.
+    """Run stochastic episodes [S, 1, M] of the final policies on the target; not of failed seeds.
 
     The random streams are those of the given iteration, the last one by default. They do not change
     from call to call.
     """
-    experiment = folder.experiment()
-    with experiment.training(experiment.seeds) as training:
+    seeds = folder.counted_seeds()
+    with folder.experiment().training(seeds) as training:
         return training.target_episodes(
-            final_learners(folder, experiment.seeds),
+            final_learners(folder, seeds),
             folder.summary()["iterations"] if iteration is None else iteration,
             num_episodes,
             Purpose.REPORT,

@@ -93,7 +93,7 @@ X_POSITION = ProblemFigure("x_position", draw_x_position, draw_x_positions)
 
 def roll_out(folder: RunFolder) -> Walks:
     """Run stochastic episodes of all final policies on the target."""
-    seeds = folder.experiment().seeds
+    seeds = folder.counted_seeds()
     episodes = final_episodes(folder, -(-NUM_EPISODES // len(seeds)), keep_path=True)
     assert episodes.path is not None
     x = np.moveaxis(episodes.path[:, 0, :, :, 0], -1, 0)

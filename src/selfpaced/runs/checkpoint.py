@@ -1,30 +1,48 @@
-"""A block of seeds saved to one file: enough to continue bit-identically."""
+"""The state of a block of seeds after some iterations: enough to continue bit-identically.
+
+What has been recorded before is not part of it (see `history_log`), so its size depends neither on
+the past nor on the planned iterations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from selfpaced.errors import SelfpacedError
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.learners.base import KeepsReplay
 from selfpaced.records import Array
-from selfpaced.runs.history import Columns, History, Table
+from selfpaced.runs.history import History
+from selfpaced.runs.history_log import START, Mark
 from selfpaced.runs.storage import (
     Notes,
+    array_bytes,
     name_leaves,
     read_arrays,
     read_notes,
     restore_leaves,
-    write_arrays,
 )
 from selfpaced.training.loop import AnyLoop, AnyState, TrainingState
+from selfpaced.validation import require_members
 
-FORMAT = 2  # of checkpoints; the first had no number
+FORMAT = 3  # of checkpoints; the first had no number, the second held the whole record
+
+_NOTES = {
+    "seeds": list[int],
+    "iteration": int,
+    "training_seconds": float,
+    "teacher_seconds": float,
+    "log_size": int,
+    "log_checksum": str,
+    "policy": list[str],
+}
+
+T = TypeVar("T")
 
 
 class OutdatedCheckpointError(SelfpacedError):
@@ -33,42 +51,51 @@ class OutdatedCheckpointError(SelfpacedError):
 
 @dataclass
 class Checkpoint:
-    """State and record after some iterations, and the seconds that they took."""
+    """State after some iterations, the seconds that they took, and the rows since the last one."""
 
     experiment: Experiment
+    seeds: tuple[int, ...]
     state: AnyState
     history: History = field(default_factory=History.empty)
     iteration: int = 0
     training_seconds: float = 0.0
     teacher_seconds: float = 0.0
+    mark: Mark = START  # of the record that belongs to it
+    failure: Notes | None = None  # why a seed was set aside
 
     @classmethod
     def start(cls, training: AnyLoop, experiment: Experiment) -> Checkpoint:
         """Return the checkpoint before the first iteration."""
-        return cls(experiment, training.init())
+        return cls(experiment, training.seeds, training.init())
 
-    def save(self, path: Path) -> None:
-        """Write everything to one file; the previous one stays until the new one is complete."""
-        arrays = name_leaves("learner", self.state.learner)
+    def content(self) -> bytes:
+        """Return everything but the rows as the content of a file."""
+        policy = without_replay(self.experiment, self.state.learner)
         notes: Notes = {
             "format": FORMAT,
+            "seeds": self.seeds,
             "iteration": self.iteration,
             "training_seconds": self.training_seconds,
             "teacher_seconds": self.teacher_seconds,
-            "policy": list(
-                name_leaves("learner", without_replay(self.experiment, self.state.learner))
-            ),
+            "log_size": self.mark.size,
+            "log_checksum": self.mark.checksum,
+            "policy": list(name_leaves("learner", policy)),
+            "failure": self.failure,
         }
+        arrays = name_leaves("learner", self.state.learner)
         arrays |= name_leaves("actors", self.state.actors)
         arrays |= name_leaves("teachers", self.state.teachers)
-        for table, rows in self.history._asdict().items():
-            arrays |= {f"{table}/{name}": column for name, column in rows.columns().items()}
-        write_arrays(path, arrays, notes)
+        return array_bytes(arrays, notes)
 
     def restore(self, path: Path) -> Checkpoint:
         """Return what was saved; this checkpoint gives structure, types and shapes."""
-        arrays, notes = read_arrays(path)
-        _require_format(path, notes)
+        arrays, _ = read_arrays(path)
+        notes = read_checked_notes(path)
+        require(
+            tuple(notes["seeds"]) == self.seeds,
+            f"{path} must hold the seeds {self.seeds}, got {tuple(notes['seeds'])}; is it of "
+            "another block?",
+        )
         state = TrainingState(
             restore_leaves("learner", self.state.learner, arrays),
             restore_leaves("actors", self.state.actors, arrays),
@@ -77,38 +104,65 @@ class Checkpoint:
         )
         return Checkpoint(
             self.experiment,
+            self.seeds,
             state,
-            History(*(Table(_table(arrays, name)) for name in History._fields)),
-            notes["iteration"],
-            notes["training_seconds"],
-            notes["teacher_seconds"],
+            iteration=notes["iteration"],
+            training_seconds=notes["training_seconds"],
+            teacher_seconds=notes["teacher_seconds"],
+            mark=mark_of(notes),
         )
+
+    def of_seeds(self, seeds: Sequence[int], **changes: Any) -> Checkpoint:
+        """Return the checkpoint of some of the seeds, without rows."""
+        places = [self.seeds.index(seed) for seed in seeds]
+        state = TrainingState(
+            _take_seeds(self.state.learner, places, len(self.seeds)),
+            _take_seeds(self.state.actors, places, len(self.seeds)),
+            tuple(self.state.teachers[place] for place in places),
+        )
+        return replace(self, seeds=tuple(seeds), state=state, history=History.empty(), **changes)
 
 
 class Saved(NamedTuple):
     """The parts of a checkpoint that go into the files of a run folder."""
 
-    iteration: int
-    training_seconds: float
-    teacher_seconds: float
-    tables: dict[str, Columns]
+    notes: Notes
     policy: dict[str, Array]  # arrays [S, ...] of the learner, without past steps
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that it holds."""
+        return tuple(self.notes["seeds"])
 
 
 def read_saved(path: Path) -> Saved:
     """Read a checkpoint without the experiment's code."""
-    notes = read_notes(path)
-    _require_format(path, notes)
+    notes = read_checked_notes(path)
     policy = set(notes["policy"])
-    prefixes = tuple(f"{table}/" for table in History._fields)
-    arrays, _ = read_arrays(path, lambda name: name in policy or name.startswith(prefixes))
-    return Saved(
-        notes["iteration"],
-        notes["training_seconds"],
-        notes["teacher_seconds"],
-        {table: _table(arrays, table) for table in History._fields},
-        {name: array for name, array in arrays.items() if name in policy},
-    )
+    arrays, _ = read_arrays(path, policy.__contains__)
+    return Saved(notes, arrays)
+
+
+def read_checked_notes(path: Path) -> Notes:
+    """Return the notes of a checkpoint without reading its arrays.
+
+    Raises:
+        OutdatedCheckpointError: it is of another version.
+        SelfpacedError: it is damaged.
+    """
+    notes = read_notes(path)
+    found = notes.get("format", 1)
+    if found != FORMAT:
+        raise OutdatedCheckpointError(
+            f"format of {path} must be {FORMAT}, got {found}; finish the run with the version of "
+            "selfpaced that started it, or run it again"
+        )
+    return require_members(f"the notes of {path}", notes, _NOTES, {"failure": dict | None})
+
+
+def mark_of(notes: Notes) -> Mark:
+    """Return how far the record was when a checkpoint was saved."""
+    return Mark(notes["log_size"], notes["log_checksum"])
 
 
 def without_replay(experiment: Experiment, learner_state: object) -> object:
@@ -119,24 +173,24 @@ def without_replay(experiment: Experiment, learner_state: object) -> object:
     )
 
 
-def concatenate_seeds(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """Return the arrays of several blocks with all seeds on the first axis."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _table(arrays: dict[str, Array], table: str) -> Columns:
-    prefix = f"{table}/"
+def order_seeds(parts: Sequence[Saved], seeds: Sequence[int]) -> dict[str, Array]:
+    """Return the policies of all parts as arrays with the given seeds on the first axis."""
+    found = [seed for part in parts for seed in part.seeds]
+    places = [found.index(seed) for seed in seeds]
     return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
+        name: np.concatenate([part.policy[name] for part in parts])[places]
+        for name in parts[0].policy
     }
 
 
-def _require_format(path: Path, notes: Notes) -> None:
-    found = notes.get("format", 1)
-    if found != FORMAT:
-        raise OutdatedCheckpointError(
-            f"format of {path} must be {FORMAT}, got {found}; finish the run with the version of "
-            "selfpaced that started it, or run it again"
-        )
+def _take_seeds(tree: T, places: Sequence[int], num_seeds: int) -> T:
+    """Arrays [S, ...], and those of simulations [S * N, ...], of some seeds."""
+    import jax
+
+    def take(leaf: Any) -> Array:
+        array = np.asarray(leaf)
+        apart = array.reshape(num_seeds, -1, *array.shape[1:])[list(places)]
+        return apart.reshape(-1, *array.shape[1:])
+
+    taken: T = jax.tree.map(take, tree)
+    return taken

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+from selfpaced.errors import SelfpacedError
 from selfpaced.runs.locks import locked
 from selfpaced.runs.storage import cache_folder
 
@@ -32,7 +33,7 @@ def free_cores_first(cores: list[int], num: int) -> Iterator[list[int]]:
                 break
             # several computers may share a home directory
             path = cache / f"cores-{socket.gethostname()}" / str(core)
-            with suppress(OSError):  # reserved by another run
+            with suppress(OSError, SelfpacedError):  # reserved by another run
                 stack.enter_context(locked(path, wait=False))
                 taken.append(core)
         yield taken + [core for core in cores if core not in taken]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -11,18 +10,19 @@ import numpy as np
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
+from selfpaced.records import Array
 from selfpaced.runs.checkpoint import (
     OutdatedCheckpointError,
     Saved,
-    concatenate_seeds,
-    read_saved,
+    order_seeds,
 )
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.history import Columns, History, join_seeds
+from selfpaced.runs.history import Columns, History, join_parts
 from selfpaced.runs.locks import export_lock, training_lock
+from selfpaced.runs.manifest import write_files
 from selfpaced.runs.replacement import forget_replaced
-from selfpaced.runs.storage import Notes, write_arrays, write_json
-from selfpaced.runs.tables import write_contexts, write_table
+from selfpaced.runs.storage import Notes, array_bytes, json_bytes
+from selfpaced.runs.tables import contexts_bytes, table_bytes
 from selfpaced.statistics import mean_and_standard_error
 
 
@@ -53,81 +53,109 @@ def catch_up(folder: RunFolder) -> None:
         folder.require_checkpoints()
         has_older = (folder.path / "summary.json").exists()
         require(
-            folder.iteration() > 0 or has_older,
+            has_older or folder.iteration() > 0,
             f"{folder.path} has no saved iteration yet; wait for the first checkpoint, or continue "
             "with `selfpaced resume` if no process is training there",
         )
-        if folder.iteration() > 0:
-            try:
-                export(folder, wall_seconds=0.0, may_finish=is_alone)  # the seconds are unknown
-            except OSError as error:
-                if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                    raise
-                # another user's run, or a read-only disk: show what is there
-                require(has_older, f"{folder.path} has no tables yet, and cannot be written to")
-            except OutdatedCheckpointError:
-                if not has_older:  # otherwise show what its own version has exported
-                    raise
+        try:
+            export(folder, wall_seconds=0.0, may_finish=is_alone)  # the seconds are unknown
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            # another user's run, or a read-only disk: show what is there
+            require(has_older, f"{folder.path} has no tables yet, and cannot be written to")
+        except OutdatedCheckpointError:
+            if not has_older:  # otherwise show what its own version has exported
+                raise
 
 
 def _write_files(folder: RunFolder, wall_seconds: float, may_finish: bool) -> None:
-    experiment, blocks, path = folder.experiment(), folder.blocks(), folder.path
+    experiment, path = folder.experiment(), folder.path
     if (path / "summary.json").exists():  # of an earlier part of this run
-        wall_seconds += folder.summary()["wall_seconds"]
-    saved = [read_saved(folder.checkpoint_path(block)) for block in range(len(blocks))]
-    widths = [len(block) for block in blocks]
-    tables = {
-        name: join_seeds([one.tables[name] for one in saved], widths) for name in History._fields
-    }
-    iterations = min(one.iteration for one in saved)
-    write_table(path / "metrics.csv", experiment.seeds, tables["metrics"])
-    write_table(path / "evaluations.csv", experiment.seeds, tables["evaluations"])
-    write_contexts(path / "contexts.npz", experiment.seeds, tables["contexts"])
-    policies = concatenate_seeds([one.policy for one in saved])
-    write_arrays(path / "policies.safetensors", policies, {"seeds": experiment.seeds})
-    is_finished = may_finish and iterations == experiment.iterations
-    summary = _summarise(experiment, tables["evaluations"], iterations) | {"finished": is_finished}
+        wall_seconds += folder.summary().get("wall_seconds") or 0.0
+    files = folder.files()
+    saved = [one.read() for one in files]
+    failures = [failure for one in files for failure in one.failures()]
+    parts = [part for one, state in zip(files, saved, strict=True) for part in one.parts(state)]
+    tables = {name: join_parts(parts, name, experiment.seeds) for name in History._fields}
+    for name in ("evaluations", "contexts"):
+        tables[name] = _planned_rows(experiment, tables[name])
+    active = [one for one in saved if one.seeds]
+    iterations = min((one.notes["iteration"] for one in active), default=None)
+    is_finished = may_finish and iterations in (experiment.iterations, None)
+    if iterations is None:  # all seeds failed
+        iterations = max(one.notes["iteration"] for one in failures)
+    summary = _summarise(experiment, tables["evaluations"], iterations, failures)
+    summary |= {"finished": is_finished}
     summary |= _describe_timing(experiment, iterations, wall_seconds, saved)
-    write_json(path / "summary.json", summary)
+    policies = order_seeds([*saved, *failures], experiment.seeds)
+    seeds = experiment.seeds
+    contents = {
+        "metrics.csv": table_bytes(seeds, tables["metrics"]),
+        "evaluations.csv": table_bytes(seeds, tables["evaluations"]),
+        "contexts.npz": contexts_bytes(seeds, tables["contexts"]),
+        "policies.safetensors": array_bytes(policies, {"seeds": seeds}),
+        "summary.json": json_bytes(summary),  # last
+    }
+    write_files(path, contents)
     if is_finished:
-        shutil.rmtree(folder.checkpoints)
+        for one in files:
+            one.discard_previous()
         forget_replaced(path)
 
 
-def _summarise(experiment: Experiment, evaluations: Columns, iterations: int) -> Notes:
-    """Performance at the last evaluation that all seeds have."""
-    complete = np.isfinite(evaluations["return"]).all(axis=1)
-    last = int(np.flatnonzero(complete)[-1])
+def _planned_rows(experiment: Experiment, table: Columns) -> Columns:
+    """Leave out the evaluation at the former end of a run that was extended."""
+    planned = [experiment.evaluates_after(moment) for moment in table["iteration"].tolist()]
+    return {name: column[np.array(planned, bool)] for name, column in table.items()}
 
-    def statistics(name: str) -> Notes:
-        per_seed = evaluations[name][last]
-        mean, error = mean_and_standard_error(per_seed)
-        return {"mean": mean, "standard_error": error, "per_seed": per_seed}
 
+def _summarise(
+    experiment: Experiment, evaluations: Columns, iterations: int, failures: Sequence[Saved]
+) -> Notes:
+    """Performance at the last evaluation that all seeds have, except those that failed."""
+    failed = {one.notes["failure"]["seed"] for one in failures}
+    counted = np.array([seed not in failed for seed in experiment.seeds])
+    outcome: Notes = {"evaluated_at": None}
+    if counted.any():
+        complete = np.isfinite(evaluations["return"][:, counted]).all(axis=1)
+        last = int(np.flatnonzero(complete)[-1])
+        rows = {name: column[last] for name, column in evaluations.items()}
+        outcome = {
+            "evaluated_at": int(rows["iteration"]),
+            "final_return": _statistics(rows["return"], counted),
+            "final_return_deterministic": _statistics(rows["deterministic_return"], counted),
+            "final_success_rate": rows["success"][counted].mean(),
+            "final_success_rate_deterministic": rows["deterministic_success"][counted].mean(),
+        }
     return {
         "problem": experiment.problem_name,
         "teacher": experiment.teacher_name,
         "learner": experiment.learner_name,
         "seeds": experiment.seeds,
+        "failed_seeds": [one.notes["failure"] for one in failures],
         "iterations": iterations,
-        "evaluated_at": int(evaluations["iteration"][last]),
-        "final_return": statistics("return"),
-        "final_return_deterministic": statistics("deterministic_return"),
-        "final_success_rate": evaluations["success"][last].mean(),
-        "final_success_rate_deterministic": evaluations["deterministic_success"][last].mean(),
+        **outcome,
     }
+
+
+def _statistics(per_seed: Array, counted: Array) -> Notes:
+    """Mean and standard error over the seeds that did not fail; a failed seed has no value."""
+    mean, error = mean_and_standard_error(per_seed[counted])
+    values = np.where(counted, per_seed, np.nan)
+    return {"mean": mean, "standard_error": error, "per_seed": values}
 
 
 def _describe_timing(
     experiment: Experiment, iterations: int, wall_seconds: float, saved: Sequence[Saved]
 ) -> Notes:
     """Blocks run side by side, so the seconds are those of the slowest."""
-    slowest = max(saved, key=lambda one: one.training_seconds)
+    slowest = max((one.notes for one in saved), key=lambda notes: float(notes["training_seconds"]))
     steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
     return {
         "environment_steps": steps,
         "wall_seconds": wall_seconds,  # from the command to this file
-        "training_seconds": slowest.training_seconds,  # of it in the training loop
-        "teacher_seconds": slowest.teacher_seconds,  # of it in the teacher
-        "steps_per_second": steps / max(wall_seconds, slowest.training_seconds),
+        "training_seconds": slowest["training_seconds"],  # of it in the training loop
+        "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
+        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
     }

@@ -8,8 +8,9 @@ policies.safetensors  the learner of every seed after the last iteration, withou
 summary.json          the outcome
 start.safetensors     the learner that the run started from, if one was given
 advice.json           what kept the curriculum from working, if anything did
+checksums.json        of all these files
 figures/              figures
-checkpoints/          only while the run is not finished
+checkpoints/          state and record of every block; without it, a run cannot be continued
 """
 
 from __future__ import annotations
@@ -21,10 +22,29 @@ from typing import Any
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.records import Array
+from selfpaced.registry import only_known_code
 from selfpaced.runs.advice import read_advice
+from selfpaced.runs.block_files import BlockFiles
 from selfpaced.runs.checkpoint import without_replay
-from selfpaced.runs.storage import Notes, read_arrays, read_json, read_notes, restore_leaves
+from selfpaced.runs.manifest import read_verified
+from selfpaced.runs.storage import Notes, parse_json, read_arrays, restore_leaves
 from selfpaced.runs.tables import read_contexts, read_table
+from selfpaced.validation import require_members
+
+_STATISTICS = dict[str, float | list[float | None] | None]
+_SUMMARY = {
+    "problem": str,
+    "teacher": str,
+    "learner": str,
+    "seeds": list[int],
+    "wall_seconds": float | None,
+    "training_seconds": float | None,
+    "teacher_seconds": float | None,
+    "steps_per_second": float | None,
+    "final_return": _STATISTICS,
+    "failed_seeds": list[dict],
+    "final_success_rate": float | None,
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,8 @@ class RunFolder:
 
     Args:
         path: the folder; it does not have to exist yet.
+        trust: whether modules that its files name may be imported, which runs their code. Without
+            it, only parts of this library and modules that are imported already are found.
 
     Example:
         >>> from selfpaced import RunFolder
@@ -42,6 +64,7 @@ class RunFolder:
     """
 
     path: Path
+    trust: bool = False
 
     def __post_init__(self) -> None:
         path = Path(self.path)  # strings are accepted
@@ -71,20 +94,21 @@ class RunFolder:
 
     def description(self) -> Notes:
         """Return the content of `experiment.json`."""
-        description = read_json(self.path / "experiment.json")
-        required = {"experiment", "blocks"}
-        require(
-            isinstance(description, dict) and required <= description.keys(),
-            f"{self.path / 'experiment.json'} must have {' and '.join(sorted(required))}; "
-            "was it written by selfpaced?",
+        path = self.path / "experiment.json"
+        content = parse_json(path, read_verified(path))
+        return require_members(
+            str(path),
+            content,
+            {"experiment": dict, "blocks": list[list[int]]},
+            {"versions": dict[str, str], "contexts": dict, "created": str},
         )
-        return dict(description)
 
     def experiment(self) -> Experiment:
         """Return the experiment of this run."""
         plain = self.description()["experiment"]
         try:
-            return Experiment.from_dict(plain)
+            with only_known_code(is_restricted=not self.trust):
+                return Experiment.from_dict(plain)
         except SelfpacedError as error:
             raise SelfpacedError(f"{self.path / 'experiment.json'}: {error}") from error
 
@@ -92,18 +116,19 @@ class RunFolder:
         """Return the seeds of every block; a resumed run must not change them."""
         return [tuple(block) for block in self.description()["blocks"]]
 
-    def checkpoint_path(self, block: int) -> Path:
-        """Return the file of a block's checkpoint."""
-        return self.checkpoints / f"block-{block}.safetensors"
-
-    def log_path(self, block: int) -> Path:
-        """Return the file for the output of a block's process."""
-        return self.checkpoints / f"block-{block}.log"
+    def files(self) -> list[BlockFiles]:
+        """Return the files of every block in the folder of checkpoints."""
+        return [
+            BlockFiles(self.checkpoints, block, seeds) for block, seeds in enumerate(self.blocks())
+        ]
 
     def saved_iterations(self) -> list[int]:
-        """Return the number of iterations that each block of an unfinished run has saved."""
-        paths = [self.checkpoint_path(block) for block in range(len(self.blocks()))]
-        return [int(read_notes(path)["iteration"]) if path.exists() else 0 for path in paths]
+        """Return the iterations that each block has saved: all of them if all its seeds failed."""
+        notes = [files.notes() for files in self.files()]
+        planned = int(self.description()["experiment"]["iterations"])
+        return [
+            0 if one is None else one["iteration"] if one["seeds"] else planned for one in notes
+        ]
 
     def iteration(self) -> int:
         """Return the number of iterations that all blocks of an unfinished run have saved."""
@@ -123,11 +148,35 @@ class RunFolder:
     def summary(self) -> Notes:
         """Return the content of `summary.json`."""
         path = self.path / "summary.json"
-        summary = read_json(path)
-        required = {"finished", "iterations"}
-        is_complete = isinstance(summary, dict) and required <= summary.keys()
-        require(is_complete, f"{path} must have finished and iterations; restore it or run again")
-        return dict(summary)
+        required = {"finished": bool, "iterations": int}
+        return require_members(str(path), parse_json(path, read_verified(path)), required, _SUMMARY)
+
+    def failed_seeds(self) -> tuple[int, ...]:
+        """Return the seeds that failed before the last iteration, according to the summary."""
+        return tuple(failure["seed"] for failure in self.summary().get("failed_seeds", ()))
+
+    def counted_seeds(self) -> tuple[int, ...]:
+        """Return the seeds that statistics and figures are about: all that have not failed."""
+        failed = self.failed_seeds()
+        return tuple(seed for seed in self.experiment().seeds if seed not in failed)
+
+    def of_counted_seeds(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """Return columns [R, S, ...] of the seeds that have not failed."""
+        seeds, counted = self.experiment().seeds, self.counted_seeds()
+        require(
+            len(counted) > 0,
+            f"all seeds of {self.path} have failed, see failed_seeds in its summary.json; try them "
+            "again with `selfpaced resume --retry-failed`",
+        )
+        places = [seeds.index(seed) for seed in counted]
+        return {
+            name: column if column.ndim < 2 else column[:, places]
+            for name, column in columns.items()
+        }
+
+    def table(self, name: str, num_seeds: int) -> dict[str, Array]:
+        """Return the columns of a file as arrays [R, S]; `iteration` is [R]."""
+        return read_table(self.path / name, num_seeds)
 
     def advice(self) -> list[Notes]:
         """Return the warnings of this run, each with its iteration and text."""
@@ -135,11 +184,11 @@ class RunFolder:
 
     def evaluations(self) -> dict[str, Array]:
         """Return the columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""
-        return read_table(self.path / "evaluations.csv", len(self.experiment().seeds))
+        return self.table("evaluations.csv", len(self.experiment().seeds))
 
     def metrics(self) -> dict[str, Array]:
         """Return the columns of `metrics.csv` as arrays [I, S]; `iteration` is [I]."""
-        return read_table(self.path / "metrics.csv", len(self.experiment().seeds))
+        return self.table("metrics.csv", len(self.experiment().seeds))
 
     def contexts(self) -> dict[str, Array]:
         """Return the arrays of `contexts.npz`: iteration [E], samples [E, S, K, C], ..."""

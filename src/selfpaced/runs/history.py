@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from safetensors.numpy import load, save
 
 from selfpaced.contexts import Gaussian
 from selfpaced.records import Array, Metrics
@@ -20,10 +22,8 @@ Row = dict[str, Array] | Sequence[Metrics]  # values [S, ...], or metrics of eve
 class Table:
     """Rows of numbers, each with its iteration; values have a leading axis of seeds."""
 
-    def __init__(self, columns: Columns | None = None) -> None:
-        """Start empty, or with columns that were saved."""
-        self._columns: Columns = columns or {"iteration": np.zeros(0, np.int64)}
-        self._rows: list[tuple[int, Row]] = []  # since the columns were put together
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, Row]] = []
 
     def append(self, iteration: int, row: Row) -> None:
         """Add values [S, ...], or metrics of every seed; a column may appear later than others."""
@@ -31,14 +31,11 @@ class Table:
 
     def columns(self) -> Columns:
         """Return all rows as columns, NaN where a row has no value."""
-        if self._rows:
-            self._columns = concatenate_rows([self._columns, _as_columns(self._rows)])
-            self._rows = []
-        return self._columns
+        return _as_columns(self._rows)
 
 
 class History(NamedTuple):
-    """Three tables that grow during training."""
+    """Three tables with the rows since the last checkpoint."""
 
     metrics: Table
     evaluations: Table
@@ -48,6 +45,17 @@ class History(NamedTuple):
     def empty(cls) -> History:
         """Return tables without rows."""
         return cls(Table(), Table(), Table())
+
+    def payload(self, seeds: Sequence[int]) -> bytes:
+        """Return all rows as one frame of a log; no bytes without rows."""
+        arrays = {
+            f"{name}/{column}": array
+            for name, table in self._asdict().items()
+            for column, array in table.columns().items()
+        }
+        if not any(arrays[f"{name}/iteration"].size for name in self._fields):
+            return b""
+        return save({"seeds": np.array(seeds, np.int64)} | arrays)
 
     def record_iteration(self, iteration: int, rows: Sequence[Metrics]) -> None:
         """Keep the metrics of every seed after an iteration, counted from 1."""
@@ -96,19 +104,42 @@ def concatenate_rows(parts: Sequence[Columns]) -> Columns:
     return joined
 
 
-def join_seeds(parts: Sequence[Columns], widths: Sequence[int]) -> Columns:
-    """Return the seeds of several blocks side by side, NaN where a block has no such row."""
-    iterations = np.unique(np.concatenate([part["iteration"] for part in parts]))
+class Part(NamedTuple):
+    """Rows of some seeds, as columns."""
+
+    seeds: tuple[int, ...]
+    tables: dict[str, Columns]
+
+
+def parse_payload(payload: bytes) -> Part:
+    """Return what `History.payload` wrote."""
+    arrays = load(payload)
+    seeds = tuple(arrays.pop("seeds").tolist())
+    tables: dict[str, Columns] = {name: {} for name in History._fields}
+    for name, array in arrays.items():
+        table, _, column = name.partition("/")
+        tables[table][column] = array
+    return Part(seeds, tables)
+
+
+def join_parts(parts: Sequence[Part], table: str, seeds: Sequence[int]) -> Columns:
+    """Return a table of all seeds side by side, NaN where a seed has no such row."""
+    pieces = [
+        (list(own), concatenate_rows([part.tables[table] for part in group]))
+        for own, group in groupby(parts, lambda part: part.seeds)
+    ]
+    columns = [piece for _, piece in pieces]
+    no_rows = np.zeros(0, np.int64)
+    iterations = np.unique(np.concatenate([no_rows, *(part["iteration"] for part in columns)]))
     joined: Columns = {"iteration": iterations}
-    for name in _names(parts):
-        shape = next(part[name].shape[2:] for part in parts if name in part)
-        columns = []
-        for part, width in zip(parts, widths, strict=True):
-            column = np.full((len(iterations), width, *shape), np.nan)
+    place = {seed: index for index, seed in enumerate(seeds)}
+    for name in sorted(_names(columns)):  # a late column does not change their order
+        shape = next(part[name].shape[2:] for part in columns if name in part)
+        joined[name] = np.full((len(iterations), len(seeds), *shape), np.nan)
+        for own, part in pieces:
             if name in part:
-                column[np.searchsorted(iterations, part["iteration"])] = part[name]
-            columns.append(column)
-        joined[name] = np.concatenate(columns, axis=1)
+                rows = np.searchsorted(iterations, part["iteration"])
+                joined[name][rows[:, None], [place[seed] for seed in own]] = part[name]
     return joined
 
 

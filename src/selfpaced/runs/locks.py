@@ -6,6 +6,7 @@ removed with the lock.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -65,13 +66,26 @@ def _acquire(path: Path, wait: bool) -> IO[str]:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        file = open(path, "w")  # noqa: SIM115 (closed by the caller)
+        file = _open(path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                if os.path.samestat(os.fstat(file.fileno()), path.lstat()):
                     return file
             file.close()  # its previous holder has deleted it: try again with the new one
         except BaseException:
             file.close()
             raise
+
+
+def _open(path: Path) -> IO[str]:
+    """Open a file without following a link or changing its content: it may be another's."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(path, flags, 0o666), "r+")
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise SelfpacedError(
+            f"lock {path} must be a file, got a symbolic link; delete the link"
+        ) from None

@@ -72,7 +72,10 @@ class TrainedPolicy:
 
 
 def load_policy(
-    folder: Path | str, seed: int | None = None, deterministic: bool = True
+    folder: Path | str,
+    seed: int | None = None,
+    deterministic: bool = True,
+    trust: bool = False,
 ) -> TrainedPolicy:
     """Return the final policy of one seed: a function from observations to legal actions.
 
@@ -80,6 +83,7 @@ def load_policy(
         folder: the run folder.
         seed: which of its seeds; None takes the first.
         deterministic: act without noise. SPRL always acts with its mean weights.
+        trust: import modules that the folder names, which runs their code.
 
     Returns:
         A function of one observation or a batch of them, as our Gymnasium environments give them.
@@ -100,7 +104,7 @@ def load_policy(
         >>> policy([observation, observation]).shape, policy.value(observation).shape
         ((2, 2), ())
     """
-    run = RunFolder(Path(folder))
+    run = RunFolder(Path(folder), trust)
     experiment = run.experiment()
     seed = experiment.seeds[0] if seed is None else seed
     state = jax.tree.map(lambda array: array[0], final_learners(run, (seed,)))

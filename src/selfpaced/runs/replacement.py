@@ -12,7 +12,8 @@ from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.runs.description import describe
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.storage import write_json
+from selfpaced.runs.manifest import write_files
+from selfpaced.runs.storage import json_bytes
 
 
 def create_run(
@@ -25,12 +26,11 @@ def create_run(
     folder = RunFolder(Path(path))
     path = folder.path
     description = describe(experiment, blocks)  # or raise, before anything moves
-    if not path.exists():
-        withdraw(path)  # a run that was set aside for one that is gone
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    restore_replaced(path)
+    if path.exists() and not _is_blank(path):
         _make_room(folder, overwrite)
     try:
-        write_json(path / "experiment.json", description)
+        write_files(path, {"experiment.json": json_bytes(description)})
     except OSError as error:
         withdraw(path)
         raise SelfpacedError(
@@ -42,13 +42,19 @@ def create_run(
 def forget_replaced(path: Path) -> None:
     """Delete the run that was set aside: the one here has saved a checkpoint."""
     if _replaced(path).exists():
-        shutil.rmtree(_replaced(path))
+        _delete(_replaced(path), path)
+
+
+def restore_replaced(path: Path) -> None:
+    """Put back a run that was set aside by a process that was killed before it made a new one."""
+    if _replaced(path).exists() and (not path.exists() or _is_blank(path)):
+        withdraw(path)
 
 
 def withdraw(path: Path) -> None:
     """Delete the run here, which has saved nothing, and put back the one that was set aside."""
     if path.exists():
-        shutil.rmtree(path)
+        _delete(path, path)
     if _replaced(path).exists():
         _replaced(path).rename(path)
 
@@ -80,6 +86,21 @@ def _can_be_resumed(folder: RunFolder) -> bool:
         return folder.iteration() > 0
     except SelfpacedError:  # damaged, but there was something
         return True
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a folder holds nothing but what a process that was killed here has begun."""
+    begun = ("checksums.json", ".checksums.json.", ".experiment.json.")
+    return path.is_dir() and all(one.name.startswith(begun) for one in path.iterdir())
+
+
+def _delete(folder: Path, path: Path) -> None:
+    """Delete a folder in two steps, so that no half of it is ever taken for a run."""
+    rest = path.with_name(f".{path.name}.deleted")
+    if rest.exists():
+        shutil.rmtree(rest)
+    folder.rename(rest)
+    shutil.rmtree(rest)
 
 
 def _replaced(path: Path) -> Path:

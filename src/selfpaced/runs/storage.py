@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +26,19 @@ KeyPath = tuple[object, ...]  # of a leaf in a tree
 T = TypeVar("T")
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file atomically: to a temporary file beside it, then moved into place."""
+def checksum(*parts: bytes | memoryview) -> str:
+    """Return a checksum that changes with every bit of the parts."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def write_bytes(path: Path, content: bytes, previous: Path | None = None) -> None:
+    """Write a file atomically: to a temporary file beside it, then moved into place.
+
+    The file that is replaced is moved to `previous`, if that is given.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -35,55 +47,134 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
+        if previous is not None and path.exists():
+            os.replace(path, previous)
         os.replace(temporary, path)
+        sync_folder(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
+def describe_disk_error(folder: Path, error: OSError) -> str:
+    """Return one line about a folder that cannot be written: where, what is kept, what to do."""
+    place = error.filename2 or error.filename or folder
+    cause = f"cannot write to {place} ({error.strerror or error})"
+    if not folder.is_dir():
+        return f"{cause}; {folder} was deleted or renamed during the run: rename it back, resume it"
+    return (
+        f"{cause}; the last checkpoint is kept: free space or check permissions, then continue "
+        f"with `selfpaced resume {folder}`"
+    )
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames in a folder survive a power failure, where the file system can."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_bytes(path: Path, hint: str = "is the run finished?") -> bytes:
+    """Read a file; raise `SelfpacedError` if it is missing or cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SelfpacedError(f"{path} is missing; {hint}") from None
+    except OSError as error:
+        raise SelfpacedError(
+            f"{path} cannot be read ({error.strerror}); check the file and its permissions"
+        ) from None
+
+
+def json_bytes(content: object) -> bytes:
+    """Return indented JSON; numbers that are not finite become null."""
+    return (json.dumps(plain(content), indent=2) + "\n").encode()
+
+
 def write_json(path: Path, content: object) -> None:
     """Write indented JSON; numbers that are not finite become null."""
-    write_bytes(path, (json.dumps(plain(content), indent=2) + "\n").encode())
+    write_bytes(path, json_bytes(content))
 
 
 def read_json(path: Path) -> Any:
     """Read JSON; raise `SelfpacedError` if the file is missing or damaged."""
+    return parse_json(path, read_bytes(path, f"is {path.parent} a run folder?"))
+
+
+def parse_json(path: Path, content: bytes) -> Any:
+    """Return the content of a JSON file; raise `SelfpacedError` if it is damaged."""
     try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise SelfpacedError(f"{path} is missing; is {path.parent} a run folder?") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # no JSON, or no text at all
         raise SelfpacedError(f"{path} is damaged ({error}); restore it or run again") from None
 
 
-def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write comma-separated values, with an empty cell for NaN."""
+def csv_bytes(header: Iterable[str], rows: Iterable[Iterable[object]]) -> bytes:
+    """Return comma-separated values, with an empty cell for NaN."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(map(_cell, row) for row in rows)
-    write_bytes(path, text.getvalue().encode())
+    return text.getvalue().encode()
 
 
-def write_arrays(path: Path, arrays: dict[str, Array], notes: Notes) -> None:
-    """Write named arrays and a few notes in the safetensors format."""
+def write_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write comma-separated values, with an empty cell for NaN."""
+    write_bytes(path, csv_bytes(header, rows))
+
+
+def array_bytes(arrays: Mapping[str, Array], notes: Notes) -> bytes:
+    """Return named arrays and a few notes in the safetensors format, with their checksum."""
     whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    write_bytes(path, save(whole, {"notes": json.dumps(notes)}))
+    signed = notes | {"checksum": _checksum_of(whole, notes)}
+    content: bytes = save(whole, {"notes": json.dumps(signed)})  # one entry: they have no order
+    return content
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array], notes: Notes) -> None:
+    """Write named arrays and a few notes in the safetensors format, with their checksum."""
+    write_bytes(path, array_bytes(arrays, notes))
 
 
 def read_arrays(
     path: Path, wanted: Callable[[str], bool] = lambda name: True
 ) -> tuple[dict[str, Array], Notes]:
-    """Read arrays whose names are wanted, and the notes; raise `SelfpacedError` if damaged."""
+    """Read arrays whose names are wanted, and the notes; raise `SelfpacedError` if damaged.
+
+    The checksum covers all arrays, wanted or not. Files of earlier versions have none.
+    """
     with _opened(path) as file:
-        names = [name for name in list(file.keys()) if wanted(name)]
-        return {name: file.get_tensor(name) for name in names}, _notes(file)
+        names, notes = list(file.keys()), _notes(file)
+        arrays = {name: file.get_tensor(name) for name in names}
+        expected = notes.pop("checksum", None)
+        found = _checksum_of(arrays, notes) if expected else None
+        require(
+            expected == found,
+            f"{path} is damaged (its checksum must be {expected}, got {found}); restore it or run "
+            "again",
+        )
+        return {name: arrays[name] for name in names if wanted(name)}, notes
+
+
+def _checksum_of(arrays: Mapping[str, Array], notes: Notes) -> str:
+    parts: list[bytes | memoryview] = [json.dumps(notes, sort_keys=True).encode()]
+    for name in sorted(arrays):
+        array = arrays[name]
+        parts.append(f"{name} {array.dtype.str} {array.shape}".encode())
+        parts.append(array.reshape(-1).view(np.uint8).data)
+    return checksum(*parts)
 
 
 def read_notes(path: Path) -> Notes:
     """Read only the notes of a file of arrays."""
     with _opened(path) as file:
-        return _notes(file)
+        notes = _notes(file)
+        notes.pop("checksum", None)
+        return notes
 
 
 @contextmanager
@@ -93,12 +184,20 @@ def _opened(path: Path) -> Iterator[Any]:
             yield file
     except FileNotFoundError:
         raise SelfpacedError(f"{path} is missing; is the run finished?") from None
-    except (SafetensorError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise SelfpacedError(
+            f"{path} cannot be read ({error.strerror or error}); check the file and its permissions"
+        ) from None
+    except SelfpacedError:
+        raise
+    except (SafetensorError, ValueError, TypeError) as error:
         raise SelfpacedError(f"{path} is damaged ({error}); delete it and run again") from None
 
 
 def _notes(file: Any) -> Notes:
-    notes: Notes = json.loads((file.metadata() or {}).get("notes", "{}"))
+    notes = json.loads((file.metadata() or {}).get("notes", "{}"))
+    if not isinstance(notes, dict):
+        raise ValueError("its notes are no JSON object")
     return notes
 
 

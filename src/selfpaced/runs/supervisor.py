@@ -14,13 +14,17 @@ from typing import IO
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.runs.context_advice import context_advice
-from selfpaced.runs.cores import usable_cores
+from selfpaced.runs.continuation import extend
+from selfpaced.runs.continuation import retry_failed as try_again
+from selfpaced.runs.engine import Engine
 from selfpaced.runs.export import export
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.locks import training_lock
+from selfpaced.runs.memory import require_memory
 from selfpaced.runs.policies import TrainedPolicy
-from selfpaced.runs.processes import Listener, listen, notify, started_workers
-from selfpaced.runs.replacement import create_run, forget_replaced, withdraw
+from selfpaced.runs.processes import Listener, LocalProcesses, notify
+from selfpaced.runs.replacement import create_run, forget_replaced, restore_replaced, withdraw
+from selfpaced.runs.storage import Notes, describe_disk_error
 from selfpaced.runs.warm_start import require_start_fits, save_start
 
 
@@ -31,23 +35,28 @@ def run(
     overwrite: bool = False,
     listener: Listener | None = None,
     start: TrainedPolicy | None = None,
+    engine: Engine | None = None,
 ) -> RunFolder:
     """Run an experiment into a new folder, with every worker pinned to a core of its own.
+
+    A seed whose learner, environment or teacher fails is set aside, and the others go on. The
+    summary names it under `failed_seeds`, with the reason.
 
     Args:
         experiment: what to run.
         out: the run folder.
-        workers: number of processes; None starts one per core.
+        workers: number of blocks; None makes one per core of the engine.
         overwrite: replace an existing run folder.
         listener: receives progress events.
         start: a policy of `load_policy` from which the learner of every seed starts; the teacher
             starts anew. It is saved in the run folder.
+        engine: what trains the blocks of seeds; None starts processes on this computer.
 
     Returns:
         The finished run.
 
     Raises:
-        SelfpacedError: the folder cannot be used, or training failed.
+        SelfpacedError: the folder cannot be used, or training failed for all seeds.
         InterruptedRunError: Ctrl-C or SIGTERM; `resume` continues.
 
     Example:
@@ -62,8 +71,10 @@ def run(
         >>> run(experiment, "runs/mine").summary()["iterations"]
         1
     """
-    num = len(usable_cores()) if workers is None else workers
+    engine = engine or LocalProcesses()
+    num = engine.num_workers if workers is None else workers
     require(num > 0, f"workers must be positive, got {workers}")
+    require_memory(experiment)
     blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
     folder = RunFolder(Path(out))
     if start is not None:
@@ -73,16 +84,26 @@ def run(
         create_run(folder.path, experiment, blocks, overwrite)
         if start is not None:
             save_start(folder.start_path, start)
-        _train_in(folder, experiment, lock, listener or Listener(), is_new=True, advice=advice)
+        _train_in(folder, experiment, lock, listener, engine, is_new=True, advice=advice)
     return folder
 
 
-def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
+def resume(
+    path: Path | str,
+    listener: Listener | None = None,
+    iterations: int | None = None,
+    retry_failed: bool = False,
+    engine: Engine | None = None,
+) -> RunFolder:
     """Continue a run that was stopped or killed, bit-identically.
 
     Args:
         path: the run folder.
         listener: receives progress events.
+        iterations: extend the run to this number of iterations, finished or not. The result is that
+            of a run that was planned so from the start.
+        retry_failed: try seeds that failed again, from where they failed.
+        engine: what trains the blocks of seeds; None starts processes on this computer.
 
     Returns:
         The finished run.
@@ -96,12 +117,22 @@ def resume(path: Path | str, listener: Listener | None = None) -> RunFolder:
         >>> resume("runs/killed").is_finished
         True
     """
-    folder = RunFolder(Path(path))
-    experiment = folder.experiment()
+    folder = RunFolder(Path(path), trust=True)
+    if not folder.path.parent.is_dir():
+        folder.description()  # raises; a lock would create the folder
     with training_lock(folder.path) as lock:
-        require(not folder.is_finished, f"{path} is finished; nothing to resume")
+        restore_replaced(folder.path)
+        experiment = folder.experiment()
+        if iterations is not None:
+            experiment = extend(folder, iterations)
+        if retry_failed:
+            try_again(folder)
+        require(
+            not folder.is_finished,
+            f"{path} is finished; nothing to resume (--iterations extends it)",
+        )
         folder.require_checkpoints()
-        _train_in(folder, experiment, lock, listener or Listener(), is_new=False)
+        _train_in(folder, experiment, lock, listener, engine, is_new=False)
     return folder
 
 
@@ -127,32 +158,75 @@ def _train_in(
     folder: RunFolder,
     experiment: Experiment,
     lock: IO[str],
-    listener: Listener,
+    listener: Listener | None,
+    engine: Engine | None,
     is_new: bool,
     advice: str | None = None,
 ) -> None:
     """Train, and export what the workers have saved, however training ends."""
     began = time.monotonic()
+    listener, engine = listener or Listener(), engine or LocalProcesses()
     errors: list[str] = []
     was_interrupted = False
+    known = _recover(folder)
     with _termination_interrupts():
         try:
             listener.started(experiment)
             if advice is not None:
                 num_seeds = len(experiment.seeds)
                 listener.received(0, {"advice": advice, "iteration": 0, "num_seeds": num_seeds})
-            with started_workers(folder, lock, listener) as processes:
-                errors = listen(folder, processes, listener)
+            for block, message in known:
+                listener.received(block, message)
+            errors = engine.train(folder, lock, listener)
         except KeyboardInterrupt:
             was_interrupted = True
         finally:
             notify(listener.ended)
-            iteration = _export_saved(folder, time.monotonic() - began, is_new)
+            total_failure: list[str] = []
+            iteration = 0
+            if (folder.path / "experiment.json").exists():  # it may have been deleted or renamed
+                total_failure = _total_failure(folder)
+                if not total_failure:
+                    iteration = _export(folder, time.monotonic() - began, is_new)
+                elif is_new:
+                    withdraw(folder.path)
     if was_interrupted:
         raise interruption(folder.path, iteration, experiment.iterations)
-    if errors:
+    if errors := total_failure + errors:
         kept = f"\n{iteration} iterations are kept: continue with `selfpaced resume {folder.path}`"
         raise SelfpacedError(errors[0] + (kept if iteration else ""))
+
+
+def _recover(folder: RunFolder) -> list[tuple[int, Notes]]:
+    """Make sure that every block has a whole checkpoint; return messages about single blocks."""
+    messages: list[tuple[int, Notes]] = []
+    for files in folder.files():
+        if warning := files.recover():
+            messages.append(
+                (files.block, {"advice": warning, "iteration": (files.notes() or {})["iteration"]})
+            )
+        failures = [failure.notes["failure"] for failure in files.failures()]
+        messages += [(files.block, {"failure": failure}) for failure in failures]
+    return messages
+
+
+def _total_failure(folder: RunFolder) -> list[str]:
+    """The error of a run in which no seed completes an iteration: a mistake, not an accident."""
+    files = folder.files()
+    if any(one.active_seeds() for one in files):
+        return []
+    failures = [failure.notes["failure"] for one in files for failure in one.failures()]
+    if any(failure["iteration"] > 1 for failure in failures):
+        return []
+    return ["\n\n".join(filter(None, (failures[0]["reason"], failures[0]["details"])))]
+
+
+def _export(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
+    """Export what was saved; a disk that refuses is reported in one line."""
+    try:
+        return _export_saved(folder, wall_seconds, is_new)
+    except OSError as error:
+        raise SelfpacedError(describe_disk_error(folder.path, error)) from error
 
 
 def _export_saved(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:

@@ -18,13 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from selfpaced.contexts import Gaussian
-from selfpaced.errors import require
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.sprl.dual import quadratic_features, regress
 from selfpaced.sprl.policy import EpisodicPolicy, EpisodicState, FixedNetwork, policy_features
 from selfpaced.sprl.update import EpisodicUpdate, SPRLState
 from selfpaced.sprl.weighted_fit import LinearGaussian
+from selfpaced.training.failures import Cause, SeedError
 from selfpaced.training.jax_episodes import drawing_of, run_episodes
 from selfpaced.training.loop import TrainingState, describe_contexts, sample_evaluation, summarise
 from selfpaced.training.simulator import EpisodeBatch, Show
@@ -113,7 +114,7 @@ class EpisodicTraining:
             for index, one in enumerate(progress):
                 if one.memory.num_steps < num_allowed:  # the others wait
                     episodes = _episodes(batch, contexts, index)
-                    episodes.require_finite(f"seed {self.seeds[index]}, iteration {iteration + 1}")
+                    self._require_finite(index, episodes, iteration)
                     progress[index] = self._learn(one, episodes, weights[index])
             number += 1
         described = describe_contexts(self.problem.contexts, first)
@@ -165,6 +166,12 @@ class EpisodicTraining:
     def advice(self, state: State, num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
         return Counter(text for memory in state.teachers for text in self.update.advice(memory))
+
+    def _require_finite(self, index: int, episodes: Episodes, iteration: int) -> None:
+        try:
+            episodes.require_finite(f"seed {self.seeds[index]}, iteration {iteration + 1}")
+        except SelfpacedError as error:
+            raise SeedError({index: Cause("environment", str(error))}) from error
 
     @property
     def _target(self) -> Gaussian:

@@ -19,9 +19,9 @@ from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment, own_learner
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.records import Array
+from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import RunFolder, folder_name
 from selfpaced.runs.processes import Listener
-from selfpaced.runs.storage import read_notes
 from selfpaced.runs.supervisor import resume, run
 from selfpaced.studies.differences import find_differences
 from selfpaced.studies.preset_files import require_use, with_preset_files
@@ -56,6 +56,7 @@ class Outcome:
     successes: Array  # [E, S]
     wall_seconds: float
     versions: dict[str, str]
+    failed_seeds: tuple[int, ...] = ()  # which have no column in the arrays above
 
     @property
     def final_returns(self) -> Array:
@@ -129,37 +130,52 @@ def run_cells(
     workers: int | None = None,
     listener: Listener | None = None,
     announce: Callable[[int, Cell, State], None] = lambda *_: None,
+    engine: Engine | None = None,
 ) -> None:
     """Run or resume the cells that are not finished; all are inspected before the first one runs.
+
+    A cell whose training fails does not keep the others from running; its error is raised at the
+    end.
 
     Args:
         cells: what to run.
         workers: number of processes of a new run; None starts one per core.
         listener: receives progress events.
         announce: called with place (from 1), cell and state before each cell.
+        engine: what trains blocks of seeds; None starts processes on this computer.
 
     Raises:
-        SelfpacedError: a cell cannot be used, or its training failed.
+        SelfpacedError: a cell cannot be used, or the training of a cell has failed.
         InterruptedRunError: Ctrl-C or SIGTERM.
     """
+    errors: list[str] = []
     states = [inspect_cell(cell) for cell in cells]
     for place, (cell, state) in enumerate(zip(cells, states, strict=True), start=1):
         try:
             announce(place, cell, state)
             if state == "new":
-                run(cell.experiment, cell.path, workers, listener=listener)
+                run(cell.experiment, cell.path, workers, listener=listener, engine=engine)
             elif state == "unfinished":
-                resume(cell.path, listener)
+                resume(cell.path, listener, engine=engine)
         except (InterruptedRunError, KeyboardInterrupt):
             raise InterruptedRunError(
                 f"stopped in cell {place} of {len(cells)} ({cell.path.name}), which is kept; "
                 "continue with the same command"
             ) from None
+        except SelfpacedError as error:
+            errors.append(f"{cell.path.name}: {error}")
+    if errors:
+        count = f"{len(errors)} of {len(cells)} cells failed, the others are complete"
+        raise SelfpacedError("\n".join([*errors, *([count] if len(cells) > 1 else [])]))
 
 
 def read_outcomes(cells: Sequence[Cell]) -> list[Outcome]:
-    """Return the outcomes of the finished cells, in the same order."""
-    return [read_outcome(cell) for cell in cells if inspect_cell(cell) == "finished"]
+    """Return the outcomes of the finished cells, in the same order.
+
+    A cell of which all seeds have failed has no outcome.
+    """
+    finished = [cell for cell in cells if inspect_cell(cell) == "finished"]
+    return [read_outcome(cell) for cell in finished if cell.folder.counted_seeds()]
 
 
 def read_outcome(cell: Cell) -> Outcome:
@@ -168,15 +184,16 @@ def read_outcome(cell: Cell) -> Outcome:
     Raises:
         SelfpacedError: the files are damaged, or a return is not finite.
     """
-    evaluations, path = cell.folder.evaluations(), cell.path / "evaluations.csv"
+    folder, path = cell.folder, cell.path / "evaluations.csv"
+    evaluations, seeds = folder.of_counted_seeds(folder.evaluations()), folder.counted_seeds()
     for column in ("return", "success"):
         require(column in evaluations, f"{path} is damaged (no column {column!r})")
         is_unknown = column == "success" and np.isnan(evaluations[column]).all()  # not reported
         broken = np.flatnonzero(~np.isfinite(evaluations[column]).all(axis=0) & ~is_unknown)
-        seeds = ", ".join(str(cell.experiment.seeds[place]) for place in broken)
+        named = ", ".join(str(seeds[place]) for place in broken)
         require(
-            not seeds,
-            f"{column} in {path} must be finite, got NaN or infinity (seed {seeds}); if the "
+            not named,
+            f"{column} in {path} must be finite, got NaN or infinity (seed {named}); if the "
             "learner diverged, compare without it or with other seeds",
         )
     moments = cell.experiment.evaluation_iterations
@@ -190,8 +207,9 @@ def read_outcome(cell: Cell) -> Outcome:
         evaluations["iteration"],
         evaluations["return"],
         evaluations["success"],
-        float(cell.folder.summary().get("wall_seconds") or np.nan),
-        cell.folder.description().get("versions", {}),
+        float(folder.summary().get("wall_seconds") or np.nan),
+        folder.description().get("versions", {}),
+        folder.failed_seeds(),
     )
 
 
@@ -211,7 +229,7 @@ def _require_same_settings(cell: Cell) -> None:
     existing = cell.folder.description()["experiment"]
     unreadable = None
     try:
-        if Experiment.from_dict(existing) == cell.experiment:
+        if cell.folder.experiment() == cell.experiment:
             return
     except SelfpacedError as error:  # perhaps of another version; the differences are clearer
         unreadable = error
@@ -229,9 +247,9 @@ def _require_same_settings(cell: Cell) -> None:
 def _state(cell: Cell) -> State:
     """Return whether all files are there; the summary is written last."""
     if cell.folder.is_finished:
-        read_outcome(cell)
+        if cell.folder.counted_seeds():
+            read_outcome(cell)  # or raise: a file is damaged
         return "finished"
     cell.folder.require_checkpoints()
-    for path in sorted(cell.folder.checkpoints.glob("*.safetensors")):
-        read_notes(path)  # or raise: it is damaged
+    cell.folder.saved_iterations()  # or raise: a checkpoint is damaged
     return "unfinished"

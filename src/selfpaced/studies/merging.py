@@ -10,12 +10,12 @@ import numpy as np
 
 from selfpaced.errors import require
 from selfpaced.records import Array
-from selfpaced.runs.checkpoint import concatenate_seeds
 from selfpaced.runs.description import describe
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.history import join_seeds
-from selfpaced.runs.storage import Notes, read_arrays, write_arrays, write_json
-from selfpaced.runs.tables import write_contexts, write_table
+from selfpaced.runs.history import Part, join_parts
+from selfpaced.runs.manifest import write_files
+from selfpaced.runs.storage import Notes, array_bytes, json_bytes, read_arrays
+from selfpaced.runs.tables import contexts_bytes, table_bytes
 from selfpaced.statistics import mean_and_standard_error
 from selfpaced.studies.differences import find_differences
 
@@ -40,15 +40,17 @@ def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
     experiment = dataclasses.replace(folders[0].experiment(), seeds=seeds)
     blocks = [block for folder in folders for block in folder.blocks()]
     merged = [str(folder.path) for folder in folders]
-    write_json(out / "experiment.json", describe(experiment, blocks) | {"merged_from": merged})
-    write_table(out / "metrics.csv", seeds, _joined(folders, [f.metrics() for f in folders]))
-    write_table(
-        out / "evaluations.csv", seeds, _joined(folders, [f.evaluations() for f in folders])
-    )
-    write_contexts(out / "contexts.npz", seeds, _joined(folders, [f.contexts() for f in folders]))
     policies = [read_arrays(folder.path / ARRAYS)[0] for folder in folders]
-    write_arrays(out / ARRAYS, concatenate_seeds(policies), {"seeds": seeds})
-    write_json(out / "summary.json", _summarise(folders) | {"seeds": seeds})  # last
+    whole = {name: np.concatenate([part[name] for part in policies]) for name in policies[0]}
+    contents = {
+        "experiment.json": json_bytes(describe(experiment, blocks) | {"merged_from": merged}),
+        "metrics.csv": table_bytes(seeds, _joined(folders, [f.metrics() for f in folders])),
+        "evaluations.csv": table_bytes(seeds, _joined(folders, [f.evaluations() for f in folders])),
+        "contexts.npz": contexts_bytes(seeds, _joined(folders, [f.contexts() for f in folders])),
+        ARRAYS: array_bytes(whole, {"seeds": seeds}),
+        "summary.json": json_bytes(_summarise(folders) | {"seeds": seeds}),  # last
+    }
+    write_files(out, contents)
     return RunFolder(out)
 
 
@@ -69,7 +71,9 @@ def _joined(folders: Sequence[RunFolder], parts: Sequence[dict[str, Array]]) -> 
         {name: column for name, column in part.items() if name not in ("seed", "seeds")}
         for part in parts
     ]
-    return join_seeds(plain, [len(folder.experiment().seeds) for folder in folders])
+    seeds = [folder.experiment().seeds for folder in folders]
+    joined = [Part(own, {"joined": columns}) for own, columns in zip(seeds, plain, strict=True)]
+    return join_parts(joined, "joined", [seed for own in seeds for seed in own])
 
 
 def _summarise(folders: Sequence[RunFolder]) -> Notes:
@@ -77,10 +81,12 @@ def _summarise(folders: Sequence[RunFolder]) -> Notes:
     summaries = [folder.summary() for folder in folders]
     merged = dict(summaries[0])
     for name in ("final_return", "final_return_deterministic"):
-        per_seed = np.concatenate([summary[name]["per_seed"] for summary in summaries])
-        mean, error = mean_and_standard_error(per_seed)
+        parts = [np.array(summary[name]["per_seed"], float) for summary in summaries]
+        per_seed = np.concatenate(parts)
+        mean, error = mean_and_standard_error(per_seed[np.isfinite(per_seed)])  # no failed seeds
         merged[name] = {"mean": mean, "standard_error": error, "per_seed": per_seed}
-    nums = [len(summary["seeds"]) for summary in summaries]
+    merged["failed_seeds"] = [one for each in summaries for one in each.get("failed_seeds", ())]
+    nums = [len(each["seeds"]) - len(each.get("failed_seeds", ())) for each in summaries]
     for name in ("final_success_rate", "final_success_rate_deterministic"):
         rates = [np.nan if summary[name] is None else summary[name] for summary in summaries]
         merged[name] = np.average(rates, weights=nums)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget, Experiment
+from selfpaced.registry import only_known_code
 from selfpaced.runs.storage import read_json
 
 _FIELDS = (*(field.name for field in dataclasses.fields(Budget)), "environment")
@@ -52,7 +53,8 @@ def _read_preset(path: Path) -> _PresetFile:
         f"{path} must be a preset as `selfpaced search` writes it",
     )
     try:
-        experiment = Experiment.from_dict({"seeds": (0,)} | plain)
+        with only_known_code():  # what it is used for has been imported already
+            experiment = Experiment.from_dict({"seeds": (0,)} | plain)
     except SelfpacedError as error:
         raise SelfpacedError(f"{path}: {error}") from error
     return _PresetFile(experiment, tuple(name for name in _FIELDS if name in plain))

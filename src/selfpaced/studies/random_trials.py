@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import sysconfig
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, final
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from selfpaced.contexts import ContextSpace
 from selfpaced.environments.base import Environment, HostEnvironment
-from selfpaced.errors import SelfpacedError, require
+from selfpaced.errors import SelfpacedError, require, users_place
 from selfpaced.experiment import Budget
 from selfpaced.learners.action_distributions import Outputs, distribution_of
 from selfpaced.problems import Problem
@@ -31,7 +26,6 @@ from selfpaced.training.streams import Purpose, Streams
 
 NUM_EPISODES = 32  # per kind of context
 ROUNDING = 1e-5  # relative difference that single precision explains
-LIBRARIES = (jax, gymnasium, np)  # that call a user's environment
 
 Nothing = tuple[()]
 
@@ -179,29 +173,12 @@ def environment_errors(name: str) -> Iterator[None]:
     try:
         yield
     except SelfpacedError as error:
-        place = _users_place(error.__cause__)
+        place = users_place(error.__cause__)
         if not place or place in str(error):
             raise
         raise SelfpacedError(f"{error}{place}") from error
     except Exception as error:
         message = str(error).strip().partition("\n")[0]
         raise SelfpacedError(
-            f"problem {name!r} failed with {type(error).__name__}: {message}{_users_place(error)}"
+            f"problem {name!r} failed with {type(error).__name__}: {message}{users_place(error)}"
         ) from error
-
-
-def _users_place(error: BaseException | None) -> str:
-    """The deepest line outside the libraries that run it, empty if there is none."""
-    if error is None:
-        return ""
-    modules = [Path(__file__).parents[1], *(Path(str(each.__file__)).parent for each in LIBRARIES)]
-    libraries = tuple(f"{folder}{os.sep}" for folder in modules)
-    standard = sysconfig.get_paths()["stdlib"]
-
-    def is_users(file: str) -> bool:
-        is_standard = file.startswith(standard) and "site-packages" not in file
-        return not (file.startswith(("<", *libraries)) or is_standard)
-
-    places = traceback.extract_tb(error.__traceback__)
-    own = [place for place in places if is_users(place.filename)]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

@@ -63,3 +63,47 @@ def checked_update(teacher: AnyTeacher, updated: tuple[T, Metrics]) -> tuple[T, 
         f"metrics, got {type(updated).__name__}",
     )
     return updated
+
+
+def checked_state(teacher: AnyTeacher, before: T, after: T) -> T:
+    """Return the state after an update, which must be restored from files like the one before.
+
+    Raises:
+        SelfpacedError: its structure is another one, a leaf is no array of numbers, or an array has
+            another type. Shapes may change: a memory grows.
+    """
+    name = type(teacher).__name__
+    old, new = _leaves(before), _leaves(after)
+    require(
+        old.keys() == new.keys() and type(before) is type(after),
+        f"{name}.update must return a state with the structure of the one from init, "
+        f"{_shown(before)}, got {_shown(after)}",
+    )
+    for place, leaf in new.items():
+        require(
+            leaf.dtype == old[place].dtype and leaf.dtype.kind in "biufc",
+            f"{name}.update must keep the type of its state{place}, {old[place].dtype}, got "
+            f"{leaf.dtype}; convert it with numpy.asarray",
+        )
+    return after
+
+
+def _leaves(state: object, place: str = "") -> dict[str, Array]:
+    """The arrays of a state by their place in it."""
+    if state is None:
+        return {}
+    if isinstance(state, tuple | list):
+        names = getattr(state, "_fields", range(len(state)))
+        parts = {f"{place}.{name}": one for name, one in zip(names, state, strict=True)}
+    elif isinstance(state, dict):
+        parts = {f"{place}.{name}": one for name, one in state.items()}
+    else:
+        return {place: np.asarray(state)}
+    return {name: leaf for key, one in parts.items() for name, leaf in _leaves(one, key).items()}
+
+
+def _shown(state: object) -> str:
+    text = ", ".join(
+        f"{place[1:] or 'array'}: {leaf.dtype}" for place, leaf in _leaves(state).items()
+    )
+    return f"{type(state).__name__}({text})"

@@ -6,19 +6,21 @@ The environments of all seeds are stepped together: one call acts for all of the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from selfpaced.environments.base import HostEnvironment
+from selfpaced.environments.base import HostEnvironment, RowError
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.learners.base import Learner, Rollout
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes
 from selfpaced.training.block_policy import BlockPolicy
+from selfpaced.training.failures import Cause, SeedError, cause_of
 from selfpaced.training.simulator import ContextSource
 
 if TYPE_CHECKING:
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 Info = Mapping[str, Array]
+
+
+DIVERGED = Cause(
+    "learner",
+    "the policy has diverged, its actions are not finite; check the environment's rewards and "
+    "observations, or lower the learning rate",
+)
 
 
 class HostActors(NamedTuple):
@@ -200,14 +209,13 @@ def step_rows(
     spec = problem.spec
     low, high = np.array((spec.action_low, spec.action_high), np.float32)
     legal = np.minimum(np.maximum(action.reshape(-1, size), low), high)  # faster than np.clip
-    require(
-        bool(np.isfinite(legal.sum())),
-        "the policy has diverged, its actions are not finite; check the environment's rewards and "
-        "observations, or lower the learning rate",
-    )
+    if not np.isfinite(legal.sum()):
+        finite = np.isfinite(action).reshape(len(action), -1).all(axis=1)
+        raise SeedError({int(index): DIVERGED for index in np.flatnonzero(~finite)})
     if spec.has_discrete_actions:
         legal = legal.astype(np.int64)
-    observation, reward, terminated, truncated, info = vector.step(legal)
+    with _rows_of_seeds(len(action), legal.shape[0]):
+        observation, reward, terminated, truncated, info = vector.step(legal)
     return (
         observation.reshape(*shape, -1),
         np.asarray(reward).reshape(shape),
@@ -227,14 +235,25 @@ def reset_rows(
 ) -> Array:
     """Start episodes in some rows; return first observations [S, N, O], of which those are new."""
     given, rows = contexts.reshape(starts.size, -1), starts.reshape(-1)
-    observation, info = vector.reset(
-        seed=list(seeds),  # type: ignore[arg-type]  # Gymnasium accepts None per row
-        options={"context": given, "reset_mask": rows},
-    )
+    with _rows_of_seeds(len(starts), starts.size):
+        observation, info = vector.reset(
+            seed=list(seeds),  # type: ignore[arg-type]  # Gymnasium accepts None per row
+            options={"context": given, "reset_mask": rows},
+        )
     seen = np.asarray(info.get("context"))
     if seen.shape == given.shape and seen.dtype.kind == "f":
         _require_same(given[rows], seen[rows])
     return np.asarray(observation).reshape(*starts.shape, -1)
+
+
+@contextmanager
+def _rows_of_seeds(num_seeds: int, num_rows: int) -> Iterator[None]:
+    """Attribute the failure of one row to its seed; the rows of a seed lie side by side."""
+    try:
+        yield
+    except RowError as error:
+        index = error.row * num_seeds // num_rows
+        raise SeedError({index: cause_of("environment", error.__cause__ or error)}) from error
 
 
 def _require_same(given: Array, seen: Array) -> None:

@@ -13,12 +13,13 @@ import jax
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
-from selfpaced.errors import require
+from selfpaced.errors import SelfpacedError
 from selfpaced.learners.base import Learner
 from selfpaced.problems import Problem
 from selfpaced.records import Array, Episodes, Metrics, Spec
 from selfpaced.training.behaviour_cloning import hold_still
 from selfpaced.training.block_policy import act_block
+from selfpaced.training.failures import Cause, SeedError
 from selfpaced.training.simulator import Actors, EpisodeBatch, Show, Simulator
 from selfpaced.training.streams import Purpose, Streams, keys_of_seeds
 from selfpaced.training.teaching import Teachers
@@ -216,21 +217,35 @@ class Training(Generic[S, A, T]):
         observed = np.asarray(actors.observation)
         noise = np.zeros((*observed.shape[:2], self.problem.spec.noise_size), np.float32)
         actions = np.asarray(act_block(self.learner, False, learner, noise, observed))
+        causes: dict[int, Cause] = {}
         for index, (seed, ended) in enumerate(zip(self.seeds, episodes, strict=True)):
             where = f"seed {seed}, iteration {iteration + 1}"
-            ended.require_finite(where)
-            require(
-                bool(np.isfinite(observed[index]).all()),
-                f"{where}: observations must be finite; check the environment",
-            )
-            require(
-                bool(np.isfinite(actions[index]).all()),
-                f"{where}: the policy has diverged, its actions are not finite; check the "
-                "environment's rewards, or lower the learning rate",
-            )
+            if cause := _first_not_finite(where, ended, observed[index], actions[index]):
+                causes[index] = cause
+        if causes:
+            raise SeedError(causes)
 
 
 AnyTraining = Training[Any, Any, Any]
+
+
+def _first_not_finite(
+    where: str, episodes: Episodes, observed: Array, actions: Array
+) -> Cause | None:
+    try:
+        episodes.require_finite(where)
+    except SelfpacedError as error:
+        is_value = "value of episode" in str(error)
+        return Cause("learner" if is_value else "environment", str(error))
+    if not np.isfinite(observed).all():
+        return Cause("environment", f"{where}: observations must be finite; check the environment")
+    if not np.isfinite(actions).all():
+        return Cause(
+            "learner",
+            f"{where}: the policy has diverged, its actions are not finite; check the "
+            "environment's rewards, or lower the learning rate",
+        )
+    return None
 
 
 def sample_evaluation(problem: Problem, streams: Streams, num: int) -> Array:

@@ -19,11 +19,13 @@ from selfpaced.teachers.base import (
     Teacher,
     UpdatesBlocks,
 )
-from selfpaced.teachers.border import checked_sample, checked_update
+from selfpaced.teachers.border import checked_sample, checked_state, checked_update
+from selfpaced.training.failures import SeedError, cause_of, for_each_seed
 from selfpaced.training.simulator import ContextSource
 from selfpaced.training.streams import Purpose, host_stream
 
 T = TypeVar("T")
+R = TypeVar("R")
 Values = Callable[[Sequence[Array]], list[Array]]  # observations of every seed -> their values
 
 
@@ -74,15 +76,19 @@ class TeacherBlock(Generic[T]):
             drawn = self.teacher.sample(rng, self.contexts, state, num)
             return checked_sample(self.teacher, self.contexts, drawn, num)
 
-        first = map(draw, self._rngs(iteration, Purpose.SAMPLE), states)
+        rngs = self._rngs(iteration, Purpose.SAMPLE)
+        first = self._for_each_seed(lambda index: draw(rngs[index], states[index]))
         more: dict[int, np.random.Generator] = {}
 
         def draw_more(index: int) -> Array:
             if index not in more:
                 more[index] = host_stream(self.seeds[index], iteration, Purpose.SAMPLE_MORE)
-            return draw(more[index], states[index])
+            try:
+                return draw(more[index], states[index])
+            except Exception as error:
+                raise SeedError({index: cause_of("teacher", error)}) from error
 
-        return ContextSource(np.stack(list(first)), draw_more)
+        return ContextSource(np.stack(first), draw_more)
 
     def update(
         self, iteration: int, states: tuple[T, ...], episodes: Sequence[Episodes], values: Values
@@ -90,13 +96,20 @@ class TeacherBlock(Generic[T]):
         """Let every teacher learn, all seeds at once if it can."""
         rngs, teacher = self._rngs(iteration, Purpose.UPDATE), self.teacher
         states = self._revalued(states, values)
+
+        def update_one(index: int) -> tuple[T, Metrics]:
+            updated = teacher.update(rngs[index], self.contexts, states[index], episodes[index])
+            state, metrics = checked_update(teacher, updated)
+            return checked_state(teacher, states[index], state), metrics
+
         if isinstance(teacher, UpdatesBlocks):
-            updated = teacher.update_block(rngs, self.contexts, states, episodes)
+            try:
+                updated = teacher.update_block(rngs, self.contexts, states, episodes)
+            except Exception:  # of which seed, only single updates show
+                rngs = self._rngs(iteration, Purpose.UPDATE)
+                updated = self._for_each_seed(update_one)
         else:
-            updated = [
-                checked_update(teacher, teacher.update(rng, self.contexts, state, ended))
-                for rng, state, ended in zip(rngs, states, episodes, strict=True)
-            ]
+            updated = self._for_each_seed(update_one)
         return tuple(state for state, _ in updated), [metrics for _, metrics in updated]
 
     def gaussians(self, states: tuple[T, ...]) -> list[Gaussian | None]:
@@ -120,6 +133,9 @@ class TeacherBlock(Generic[T]):
             for state in states
             for text in advice_of(self.teacher, self.contexts, state, num_remaining)
         )
+
+    def _for_each_seed(self, call: Callable[[int], R]) -> list[R]:
+        return for_each_seed(len(self.seeds), "teacher", call)
 
     def _rngs(self, iteration: int, purpose: Purpose) -> list[np.random.Generator]:
         return [host_stream(seed, iteration, purpose) for seed in self.seeds]

@@ -1,0 +1,103 @@
+"""Check every file of a run folder against its checksum, and that its content can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from selfpaced.errors import SelfpacedError
+from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.manifest import read_checksums, read_verified
+from selfpaced.runs.storage import read_arrays
+
+Verdict = Literal["ok", "unverified", "damaged"]
+
+
+class Finding(NamedTuple):
+    """What was found out about one file."""
+
+    file: str  # relative to the run folder
+    verdict: Verdict
+    details: str = ""
+
+
+def find_runs(path: Path) -> list[RunFolder]:
+    """Return the run folders at and below a path.
+
+    Raises:
+        SelfpacedError: there is none.
+    """
+    runs = [RunFolder(found.parent) for found in sorted(path.rglob("experiment.json"))]
+    if not runs:
+        raise SelfpacedError(f"{path} has no run folder in it (no experiment.json); is it moved?")
+    return runs
+
+
+def verify(folder: RunFolder) -> list[Finding]:
+    """Check all files of a run, without running code of its experiment.
+
+    A file without a checksum is `unverified`: an earlier version of this library has written it.
+
+    Example:
+        >>> from selfpaced import RunFolder
+        >>> from selfpaced.runs.verification import verify
+        >>> {finding.verdict for finding in verify(RunFolder("runs/point-mass-3d-spdl-ppo"))}
+        {'unverified'}
+    """
+    try:
+        sums = read_checksums(folder.path)
+    except SelfpacedError as error:
+        return [Finding("checksums.json", "damaged", str(error))]
+    seeds = _num_seeds(folder)
+    readers: dict[str, Callable[[], object]] = {
+        "experiment.json": folder.description,
+        "summary.json": folder.summary,
+        "metrics.csv": lambda: folder.table("metrics.csv", seeds),
+        "evaluations.csv": lambda: folder.table("evaluations.csv", seeds),
+        "contexts.npz": folder.contexts,
+        "policies.safetensors": lambda: read_arrays(folder.path / "policies.safetensors"),
+    }
+    findings = []
+    for name, read in readers.items():
+        if name in (sums or ()) or (folder.path / name).exists() or name == "experiment.json":
+            findings.append(_judge(name, bool(sums and name in sums), folder.path / name, read))
+    return findings + _verify_blocks(folder)
+
+
+def _judge(name: str, has_checksum: bool, path: Path, read: Callable[[], object]) -> Finding:
+    try:
+        read_verified(path)
+        read()
+    except SelfpacedError as error:
+        return Finding(name, "damaged", str(error))
+    return Finding(name, "ok" if has_checksum else "unverified")
+
+
+def _verify_blocks(folder: RunFolder) -> list[Finding]:
+    """Checkpoints hold their own checksums."""
+    if not folder.checkpoints.is_dir():
+        return []
+    findings = []
+    try:
+        blocks = folder.files()
+    except SelfpacedError:  # reported with experiment.json
+        return []
+    for files in blocks:
+        if not (files.newest.exists() or files.previous.exists()):
+            continue
+        name = f"{folder.checkpoints.name}/{files.newest.name}"
+        try:
+            warning = files.warning()
+            files.failures()
+        except SelfpacedError as error:
+            warning = str(error)
+        findings.append(Finding(name, "damaged" if warning else "ok", warning))
+    return findings
+
+
+def _num_seeds(folder: RunFolder) -> int:
+    try:
+        return max(sum(map(len, folder.blocks())), 1)
+    except SelfpacedError:  # reported with experiment.json
+        return 1
