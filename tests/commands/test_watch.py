@@ -57,7 +57,7 @@ def _sprl(tmp_path_factory):
         episodes = training.target_episodes(checkpoint.state.learner, 0, 2)
     checkpoint.history.record_evaluation(0, episodes, contexts, [None])
     checkpoint.history.record_iteration(1, [{"learner/loss": 1.0}])
-    checkpoint.save(folder.checkpoint_path(0))
+    folder.files()[0].save(checkpoint)
     export(folder, 1.0)
     return folder
 

@@ -7,7 +7,7 @@ from selfpaced.errors import InterruptedRunError
 from selfpaced.runs.checkpoint import FORMAT
 from selfpaced.runs.replacement import create_run
 from selfpaced.runs.storage import write_arrays, write_csv, write_json
-from selfpaced.runs.tables import write_contexts
+from selfpaced.runs.tables import contexts_bytes
 
 LEVEL = {"spdl": 9.0, "default": 1.0, "random": 5.0}
 
@@ -24,9 +24,8 @@ def invent_results(path, experiment):
     write_csv(path / "metrics.csv", ["iteration", "seed"], [])
     moments = np.array(experiment.evaluation_iterations)
     samples = np.ones((len(moments), len(experiment.seeds), 4, experiment.resolved.contexts.size))
-    write_contexts(
-        path / "contexts.npz", experiment.seeds, {"iteration": moments, "samples": samples}
-    )
+    columns = {"iteration": moments, "samples": samples}
+    (path / "contexts.npz").write_bytes(contexts_bytes(experiment.seeds, columns))
     write_json(path / "summary.json", {"finished": True, "iterations": 20, "wall_seconds": 2.5})
 
 

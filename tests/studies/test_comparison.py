@@ -178,7 +178,7 @@ def lose_checkpoints(cell):
 
 def damage_checkpoint(cell):
     lose_checkpoints(cell)
-    path = cell.folder.checkpoint_path(0)
+    path = cell.folder.files()[0].newest
     path.parent.mkdir()
     path.write_bytes(b"rubbish")
 
