@@ -74,11 +74,11 @@ def test_a_command_that_is_stopped_at_once_writes_no_tables(tmp_path, trainer):
     assert [path.name for path in tmp_path.iterdir()] == ["spdl-ppo"]
 
 
-def test_a_cell_that_fails_keeps_its_message(tmp_path, trainer):
+def test_a_cell_that_fails_keeps_its_message_and_the_others_go_on(tmp_path, trainer):
     trainer.stop_at, trainer.failure = "default-ppo", SelfpacedError("the worker died")
     with pytest.raises(SelfpacedError, match="the worker died"):
         main(arguments(tmp_path))
-    assert [row["teacher"] for row in read_table(tmp_path)] == ["spdl"]
+    assert [row["teacher"] for row in read_table(tmp_path)] == ["spdl", "random"]
 
 
 def test_the_defaults_are_all_teachers_with_ppo():

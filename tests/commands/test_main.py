@@ -217,4 +217,11 @@ def test_every_flag_is_explained_by_the_help(kind):
 def is_shared(statement):
     """Whether a field is explained where it is declared, once for several commands."""
     names = {node.id for node in ast.walk(statement.annotation) if isinstance(node, ast.Name)}
-    return names & {"ProblemName", "NumIterations", "RepetitionFlags", "MethodOptions", "Budget"}
+    return names & {
+        "ProblemName",
+        "NumIterations",
+        "RepetitionFlags",
+        "MethodOptions",
+        "Budget",
+        "EngineFlags",
+    }

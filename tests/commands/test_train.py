@@ -14,7 +14,7 @@ def test_the_problem_alone_means_the_papers_experiment():
     assert isinstance(experiment.method.teacher, SPDL)
     assert experiment.method.learner == PPO(
         (21,), num_epochs=8, num_minibatches=32, gae_lambda=0.99, value_coefficient=1.0,
-        max_gradient_norm=None,
+        max_gradient_norm=None, time_outs="terminal",
     )  # fmt: skip
     assert experiment.seeds == tuple(range(1, 21))
     assert experiment == neurips2020("point-mass-3d")

@@ -44,6 +44,8 @@ def test_every_problem_has_figures_of_its_own():
     assert own == {
         "point-mass-3d": ["trajectories"],
         "point-mass-2d": ["trajectories"],
+        "point-mass-2d-bimodal": ["trajectories"],
+        "goal-maze": [],
         "ball-catching": ["catching_plane", "catching_rate"],
         "ant-gate": ["x_position"],
     }

@@ -11,7 +11,13 @@ from selfpaced.runs.locks import training_lock
 SMALL = replace(
     neurips2020("point-mass-2d"),
     method=CurriculumLearning(
-        SPDL(update_offset=1, alpha_offset=2, std_lower_bound=(0.2, 0.1875)), PPO(hidden=(8,))
+        SPDL(
+            pacing="tradeoff",
+            update_offset=1,
+            alpha_offset=2,
+            std_lower_bound=(0.2, 0.1875),
+        ),
+        PPO(hidden=(8,)),
     ),
     seeds=(1, 2, 3),
     iterations=12,

@@ -80,6 +80,7 @@ def test_a_finished_run_has_all_its_files(finished):
         "policies.safetensors",
         "summary.json",
         "checksums.json",
+        "advice.json",
         "checkpoints",
     }
     assert finished.is_finished
