@@ -176,7 +176,7 @@ def test_draws_outside_the_box_are_clipped_or_redrawn():
         ({"scales": ("linear", "log")}, "log-scaled component 'angle' must be positive"),
         ({"outside": "reflect"}, "outside must be one of clip, redraw"),
         (
-            {"target": Gaussian.diagonal((99, 0), (1, 1)), "outside": "redraw"},
+            {"target": Uniform((98, 0), (99, 0)), "outside": "redraw"},
             'in the box to be redrawn.*outside="clip"',
         ),
     ],
@@ -189,3 +189,13 @@ def test_context_spaces_that_cannot_be_sampled_are_refused(changes, message):
 def test_a_teacher_that_needs_a_gaussian_names_those_that_do_not():
     with pytest.raises(SelfpacedError, match=r"target .* Gaussian for SPDL, got Uniform; .*currot"):
         LOG.require_gaussian("target", "SPDL")
+
+
+@pytest.mark.parametrize("role", ["initial", "target"])
+def test_a_gaussian_whose_mean_is_outside_the_box_is_refused(role):
+    inside, outside = Gaussian.diagonal((1.0,), (0.1,)), Gaussian.diagonal((9.0,), (0.1,))
+    gaussians = {"initial": inside, "target": inside} | {role: outside}
+    with pytest.raises(
+        SelfpacedError, match=rf"mean of {role} must lie in \[0, 2\] for 'mass', got 9"
+    ):
+        ContextSpace(("mass",), (0.0,), (2.0,), **gaussians)

@@ -115,6 +115,8 @@ class ContextSpace:
             f"{role} must be a distribution over {self.size} components "
             f"({', '.join(self.names)}), got {distribution.size}",
         )
+        if isinstance(distribution, Gaussian):
+            self._require_mean(role, distribution)
         if isinstance(distribution, Samples):
             outside = np.flatnonzero(~self.contains(distribution.contexts))
             require(
@@ -129,6 +131,17 @@ class ContextSpace:
                 bool(self.contains(drawn).any()),
                 f"{role} must lie in the box to be redrawn, got {len(drawn)} draws outside; move "
                 'it, widen the box, or set outside="clip"',
+            )
+
+    def _require_mean(self, role: str, gaussian: Gaussian) -> None:
+        """A mean outside the box cannot be reached, and contexts would pile up at the bound."""
+        for name, mean, low, high in zip(
+            self.names, gaussian.mean, *self._rounded_box, strict=True
+        ):
+            require(
+                bool(low <= mean <= high),
+                f"mean of {role} must lie in [{low:g}, {high:g}] for {name!r}, got {mean:g}; move "
+                "it, or widen the bounds",
             )
 
     @property
