@@ -29,15 +29,8 @@ BESIDES = {  # file of the repository -> its page
     "CHANGELOG.md": "changelog.md",
 }
 ORDER = (  # of the navigation; what is not listed follows by name
-    *(
-        "index.md",
-        "install.md",
-        "quickstart.md",
-        "tutorials",
-        "concepts.md",
-        "guides",
-        "integrations",
-    ),
+    *("index.md", "install.md", "quickstart.md", "tutorials", "concepts.md", "guides"),
+    *("cluster.md", "trust.md", "integrations", "choosing-a-teacher.md", "distributions.md"),
     *("teachers", "sprl.md", "learners", "problems", "extend", "cli.md", "api", "devices.md"),
     *("troubleshooting.md", "results.md", "benchmarks.md", "decisions", "contributing.md"),
 )
