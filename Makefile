@@ -52,7 +52,8 @@ test-slow: $(VENV)/.installed-test
 
 test-rllib: $(VENV_RLLIB)/.installed
 	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 -k 'rllib or gymnax or jax-environments' \
-		tests/integrations/rllib tests/environments/test_gymnax_bridge.py tests/test_docs.py
+		tests/integrations/rllib tests/environments/test_gymnax_bridge.py tests/test_docs.py \
+		tests/test_docstrings.py
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/assemble.py build/site

@@ -62,11 +62,11 @@ class CurriculumCallback(BaseCallback):
         >>> light, heavy = Gaussian.diagonal((1.0,), (0.1,)), Gaussian.diagonal((3.0,), (0.1,))
         >>> contexts = ContextSpace(("mass",), (0.5,), (4.0,), initial=light, target=heavy)
         >>> env = CurriculumEnv(gymnasium.make("Pendulum-v1"), contexts, hand_over=("m",))
-        >>> callback = CurriculumCallback(SPDL(), contexts, update_every=200)
-        >>> model = PPO("MlpPolicy", env, n_steps=200, batch_size=50, device="cpu")
-        >>> model = model.learn(600, callback=callback)
+        >>> callback = CurriculumCallback(SPDL(), contexts, update_every=1000)
+        >>> model = PPO("MlpPolicy", env, n_steps=1000, batch_size=100, device="cpu")
+        >>> model = model.learn(2000, callback=callback)
         >>> callback.curriculum.num_updates
-        2
+        1
     """
 
     def __init__(
