@@ -3,8 +3,8 @@
 import ast
 import dataclasses
 import re
-import shutil
 import shlex
+import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
