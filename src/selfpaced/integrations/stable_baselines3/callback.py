@@ -103,6 +103,8 @@ class CurriculumCallback(BaseCallback):
         if self._supply is None or len(self._first) != num_envs:
             self._first = [np.zeros(0)] * num_envs
         self._supply = ContextSupply(self.curriculum, num_envs)
+        for row in range(num_envs):
+            self._set("row", row, row)
         if isinstance(self.model, OnPolicyAlgorithm | OffPolicyAlgorithm):
             self._set("discount", self.model.gamma)
 
@@ -160,8 +162,7 @@ class CurriculumCallback(BaseCallback):
 
     def _renew(self) -> None:
         assert self._supply is not None
-        for row, batch in enumerate(self._supply.renewed()):
-            self._set("next_contexts", batch, row)
+        self._set("contexts_of_rows", self._supply.renewed())
 
     def _restart(self) -> None:
         """Reset all environments, as `learn` does before callbacks start."""
