@@ -101,9 +101,17 @@ def test_above_the_threshold_the_buffer_keeps_what_is_nearest_to_the_target():
     buffer, failed = buffer.after(outcomes(4, 2), 3.5, 4, TARGETS)
     assert sorted(buffer.episodes.outcome) == [4, 5, 5, 5]  # the poor one is replaced
     assert failed.outcome.tolist() == [2]
-    new = Outcomes(np.array([[0.1], [9.0]]), np.array([4.0, 4.0]))
-    buffer, _ = buffer.after(new, 3.5, 4, TARGETS)
+    new = Outcomes(np.array([[0.1], [9.0], [0.0]]), np.array([4.0, 4.5, 2.0]))
+    buffer, others = buffer.after(new, 3.5, 4, TARGETS)
     assert sorted(buffer.episodes.context[:, 0]) == [0.0, 0.0, 0.1, 2.0]
+    assert others.outcome.tolist() == [4.5, 2]  # a good one that is too far is not lost
+
+
+def test_a_full_buffer_below_the_threshold_passes_on_only_new_episodes():
+    buffer = SuccessBuffer(outcomes(1, 2, 3, 4), np.array(False), np.array(0.0))
+    buffer, others = buffer.after(outcomes(3, 3, 3, 5, 0), 9.0, 4, TARGETS)
+    assert buffer.episodes.outcome.tolist() == [3, 3, 4, 5]
+    assert others.outcome.tolist() == [3, 0]
 
 
 def test_entries_below_the_threshold_are_drawn_with_more_noise():

@@ -34,7 +34,7 @@ class SuccessBuffer(NamedTuple):
     def after(
         self, new: Outcomes, threshold: float, capacity: int, targets: Array
     ) -> tuple[SuccessBuffer, Outcomes]:
-        """Return the buffer with new episodes, and those that failed."""
+        """Return the buffer with new episodes, and the new ones that it does not keep."""
         lowest = np.minimum(self.lowest, new.outcome.min(initial=np.inf))
         buffer = self._replace(lowest=lowest)
         if self.is_reached:
@@ -49,23 +49,26 @@ class SuccessBuffer(NamedTuple):
         median = old.outcome[middle] if old.num else -np.inf
         is_better = new.outcome >= median
         num_dropped = min(int(is_better.sum()), middle + 1 if old.num else 0)
-        kept = old.at(slice(num_dropped, None)).followed_by(new.at(is_better))
-        ranked = kept.at(np.argsort(kept.outcome, kind="stable"))
-        squeezed = ranked.at(slice(0, max(ranked.num - capacity, 0)))
+        candidates = old.at(slice(num_dropped, None)).followed_by(new.at(is_better))
+        ranking = np.argsort(candidates.outcome, kind="stable")[-capacity:]
         buffer = self._replace(
-            episodes=ranked.at(slice(squeezed.num, None)),
+            episodes=candidates.at(ranking),
             is_reached=np.array(median > threshold),  # noticed one update later
         )
-        return buffer, new.at(~is_better).followed_by(squeezed)
+        return buffer, _left_out(new, is_better, ranking - (old.num - num_dropped))
 
     def _keep_good(
         self, new: Outcomes, threshold: float, capacity: int, targets: Array
     ) -> tuple[SuccessBuffer, Outcomes]:
-        """Keep episodes above the threshold; if there are too many, those nearest to the target."""
+        """Keep episodes above the threshold; if there are too many, those nearest to the target.
+
+        Good ones that are not kept belong to the others, so that these show how often new episodes
+        are good where both gather.
+        """
         is_good = new.outcome >= threshold
-        good, failed, old = new.at(is_good), new.at(~is_good), self.episodes
+        good, old = new.at(is_good), self.episodes
         if not good.num:
-            return self, failed
+            return self, new
         poor = old.outcome < threshold
         if poor.any() or old.num < capacity:
             order = np.argsort(np.where(poor, old.outcome, np.inf), kind="stable")
@@ -73,9 +76,10 @@ class SuccessBuffer(NamedTuple):
             kept = (
                 old.at(np.sort(order[num_replaced:])).followed_by(good).at(slice(-capacity, None))
             )
-            return self._replace(episodes=kept), failed
+            return self._replace(episodes=kept), new.at(~is_good)
         both = old.followed_by(good)
-        return self._replace(episodes=both.at(np.sort(assign(targets, both.context)))), failed
+        nearest = np.sort(assign(targets, both.context))
+        return self._replace(episodes=both.at(nearest)), _left_out(new, is_good, nearest - old.num)
 
     def draw(
         self, rng: np.random.Generator, num: int, threshold: float, radius: float, box: Array
@@ -114,3 +118,10 @@ class SuccessBuffer(NamedTuple):
             return np.zeros(len(outcomes))
         doubt: Array = np.maximum(threshold - outcomes, 0.0) / span
         return doubt
+
+
+def _left_out(new: Outcomes, is_candidate: Array, kept: Array) -> Outcomes:
+    """Return new episodes except candidates that are kept, given by their numbers (others < 0)."""
+    is_left = np.ones(new.num, bool)
+    is_left[np.flatnonzero(is_candidate)[kept[kept >= 0]]] = False
+    return new.at(is_left)
