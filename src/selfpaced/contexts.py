@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from selfpaced.distributions.base import Distribution
 from selfpaced.distributions.gaussian import Gaussian as Gaussian
+from selfpaced.distributions.mixture import Mixture
 from selfpaced.distributions.samples import Samples
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array, Episodes
@@ -179,10 +180,17 @@ class ContextSpace:
     def draw(self, rng: np.random.Generator, distribution: Distribution, num: int) -> Array:
         """Draw contexts [num, C] from a distribution, clipped to the box or redrawn (`outside`).
 
-        What is still outside after 100 redraws is clipped.
+        What is still outside after 100 redraws is clipped. The parts of a mixture keep their
+        shares: a draw is repeated from the same part.
         """
+        if self.outside == "clip":
+            return self.clip(distribution.sample(rng, num))
+        if isinstance(distribution, Mixture):
+            parts = [self.draw(rng, part, count) for part, count in distribution.split(rng, num)]
+            shuffled: Array = rng.permutation(np.concatenate(parts))
+            return shuffled
         drawn = distribution.sample(rng, num)
-        for _ in range(MAX_REDRAWS if self.outside == "redraw" else 0):
+        for _ in range(MAX_REDRAWS):
             outside = np.flatnonzero(~self.contains(drawn))
             if not len(outside):
                 break

@@ -9,7 +9,7 @@ from selfpaced import CURROT, PPO, PROBLEMS, SelfpacedError, neurips2020
 def test_the_bimodal_target_has_half_of_its_contexts_in_each_gate():
     contexts = PROBLEMS["point-mass-2d-bimodal"].contexts
     drawn = contexts.sample_target(np.random.default_rng(0), 1000)
-    assert (drawn[:, 0] > 0).mean() == pytest.approx(0.5, abs=0.03)
+    assert (drawn[:, 0] > 0).sum() == 500  # also where draws are repeated
     np.testing.assert_allclose(np.abs(drawn[:, 0]), 3.0, atol=0.05)
     assert (drawn[:, 1] >= 0.5).all()
     assert drawn[:, 1].mean() == pytest.approx(0.5 + 0.01 * np.sqrt(2 / np.pi), abs=0.001)
@@ -20,7 +20,7 @@ def test_published_settings_of_currot():
     assert experiment.method.teacher == CURROT(threshold=4.0, radius=0.7, wait=True)
     assert experiment.method.learner == PPO(
         hidden=(128, 128, 128), learning_rate=3e-4, num_epochs=10, num_minibatches=32,
-        gae_lambda=0.99,
+        gae_lambda=0.99, value_coefficient=1.0, time_outs="terminal",
     )  # fmt: skip
     assert experiment.environment_steps / len(experiment.seeds) == 819_200
     maze = neurips2020("goal-maze", "currot", "sac").method.teacher

@@ -76,7 +76,13 @@ class Mixture:
         return shares / shares.sum()
 
     def sample(self, rng: np.random.Generator, num: int) -> Array:
-        """Draw contexts [num, C] in random order.
+        """Draw contexts [num, C] in random order, as many of each component as `split` says."""
+        drawn = [component.sample(rng, count) for component, count in self.split(rng, num)]
+        shuffled: Array = rng.permutation(np.concatenate(drawn))
+        return shuffled
+
+    def split(self, rng: np.random.Generator, num: int) -> list[tuple[Distribution, int]]:
+        """Return the components and how many of `num` draws each has.
 
         Systematic sampling: a component with weight w is drawn num * w times, rounded down or up.
         """
@@ -85,10 +91,7 @@ class Mixture:
         points = (rng.random() + np.arange(num)) / max(num, 1)
         chosen = np.searchsorted(edges, points, side="right")
         counts = np.bincount(chosen, minlength=len(edges))
-        parts = zip(self.components, counts.tolist(), strict=True)
-        drawn = np.concatenate([component.sample(rng, count) for component, count in parts])
-        shuffled: Array = rng.permutation(drawn)
-        return shuffled
+        return list(zip(self.components, counts.tolist(), strict=True))
 
     def log_density(self, contexts: ArrayLike) -> Array:
         """Return the log-densities [N] of contexts [N, C].
