@@ -72,6 +72,11 @@ def interquartile_mean(values: ArrayLike) -> Estimate:
     return _bootstrapped(_middle_mean, _samples(values))
 
 
+def bootstrapped_mean(values: ArrayLike) -> Estimate:
+    """Return the mean over the seeds, for example of success rates, with its interval."""
+    return _bootstrapped(np.mean, _samples(values))
+
+
 def probability_of_improvement(values: ArrayLike, others: ArrayLike) -> Estimate:
     """Return the probability that a seed of `values` beats a seed of `others`; ties count half."""
     return _bootstrapped(_share_of_wins, _samples(values), _samples(others))

@@ -26,6 +26,8 @@ _ORDER = (
     "verify",
     "plot",
     "watch",
+    "report",
+    "dashboard",
     "compare",
     "search",
     "reproduce",

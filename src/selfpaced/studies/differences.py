@@ -13,7 +13,7 @@ def find_differences(existing: object, requested: object) -> list[str]:
         >>> find_differences({"teacher": {"zeta": 1.0}}, {"teacher": {"zeta": 2.0}})
         ['teacher.zeta (existing 1.0, requested 2.0)']
     """
-    one, two = _flat(existing), _flat(requested)
+    one, two = flatten(existing), flatten(requested)
     return [
         f"{name} (existing {_short(one.get(name))}, requested {_short(two.get(name))})"
         for name in {**two, **one}
@@ -21,10 +21,11 @@ def find_differences(existing: object, requested: object) -> list[str]:
     ]
 
 
-def _flat(plain: object, prefix: str = "") -> dict[str, object]:
+def flatten(plain: object, prefix: str = "") -> dict[str, object]:
+    """Return the values of nested plain data by their dotted names."""
     if not isinstance(plain, dict):
         return {prefix: plain}
-    parts = (_flat(value, f"{prefix}.{key}" if prefix else key) for key, value in plain.items())
+    parts = (flatten(value, f"{prefix}.{key}" if prefix else key) for key, value in plain.items())
     return {name: value for part in parts for name, value in part.items()}
 
 

@@ -1,0 +1,42 @@
+"""The command `selfpaced report`: one HTML page about runs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from selfpaced.commands.options import parse
+from selfpaced.errors import require
+from selfpaced.reports.page.report import write_report
+
+
+@dataclass(frozen=True)
+class Options:
+    """Write one HTML page about a run, several runs or a comparison."""
+
+    folders: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(metavar="DIR [DIR ...]", help_behavior_hint="(required)"),
+    ]
+    """run folders, or folders of run folders such as a comparison"""
+    out: Path = Path("report.html")
+    """the file; it needs no network and no other file"""
+    trust: bool = False
+    """import the modules that the folders name: only if you would run their author's code"""
+
+
+def main(arguments: list[str]) -> None:
+    """Run the command."""
+    options = parse("report", Options, arguments)
+    require(
+        len(options.folders) > 0,
+        "DIR must be at least one folder, got none; for example "
+        "`selfpaced report runs/compare-point-mass-3d`",
+    )
+    command = shlex.join(["selfpaced", "report", *arguments])
+    path = write_report(options.folders, options.out, command, options.trust)
+    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
