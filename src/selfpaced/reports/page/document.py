@@ -43,7 +43,8 @@ class Content(NamedTuple):
 
     def update(self) -> Template:
         """Return what a live page fetches: the bodies of sections and the data."""
-        return {"sections": {each.key: each.body for each in self.sections}} | self.data()
+        bodies = {each.key: each.body for each in self.sections}
+        return {"sections": bodies, "title": self.title, "subtitle": self.subtitle} | self.data()
 
 
 def render(content: Content, live_seconds: float = 0.0, version: str = "") -> str:
@@ -71,7 +72,7 @@ def render(content: Content, live_seconds: float = 0.0, version: str = "") -> st
         Html('<a class="skip" href="#summary">skip to the summary</a>'),
         tag(
             "header",
-            tag("div", tag("h1", content.title), tag("p", content.subtitle, class_="quiet")),
+            tag("div", tag("h1", content.title), tag("p", content.subtitle, id="subtitle")),
         ),
         tag("nav", tag("div", *links, status), aria_label="sections"),
         tag("main", *map(_section, content.sections)),

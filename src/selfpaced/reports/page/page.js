@@ -250,6 +250,8 @@
   function receive(update) {
     page.figures = update.figures; page.tensors = update.tensors; page.frames = update.frames;
     arrays.clear();
+    document.title = document.querySelector("h1").textContent = update.title;
+    document.getElementById("subtitle").textContent = update.subtitle;
     for (const [key, body] of Object.entries(update.sections)) {
       const section = document.getElementById(key);
       if (!section || section.lastBody === body) continue;

@@ -9,6 +9,7 @@ from pathlib import Path
 from selfpaced.reports.page.comparison import comparison
 from selfpaced.reports.page.curriculum import Frames, curriculum
 from selfpaced.reports.page.curves import learning_curves
+from selfpaced.reports.page.diagnostics import diagnostics
 from selfpaced.reports.page.document import Content, render
 from selfpaced.reports.page.ranking import rank
 from selfpaced.reports.page.settings import settings
@@ -36,8 +37,13 @@ def write_report(paths: Sequence[Path], out: Path, command: str = "", trust: boo
     return out
 
 
-def collect(paths: Sequence[Path], command: str = "", trust: bool = False) -> Content:
-    """Return the content of a page about the runs at or below some folders."""
+def collect(
+    paths: Sequence[Path], command: str = "", trust: bool = False, is_live: bool = False
+) -> Content:
+    """Return the content of a page about the runs at or below some folders.
+
+    A live page leaves out what takes long: episodes of the final policies.
+    """
     runs, missing = read_runs(paths, trust)
     tensors = Tensors()
     frames: dict[str, Frames] = {}
@@ -48,6 +54,7 @@ def collect(paths: Sequence[Path], command: str = "", trust: bool = False) -> Co
         summary(standings, [*missing, *more]),
         curves,
         contexts,
+        diagnostics(runs, tensors),
         comparison(standings),
         settings(runs, command),
     ]

@@ -1,0 +1,81 @@
+"""The live page: served to this computer, new without a reload, gone after Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from selfpaced.reports.page.live import LivePage, Server
+from selfpaced.reports.page.report import collect
+from tests.reports.invented_runs import invented_run
+from tests.reports.page.browser import opened, traces
+
+
+@contextmanager
+def serving(path, seconds=0.3):
+    page = LivePage([path], lambda: collect([path], is_live=True), seconds)
+    with Server(page, port=0) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+def test_new_runs_appear_without_a_reload_and_choices_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("selfpaced.reports.page.live.SHARE", 1.0)
+    invented_run(tmp_path / "one", reached=[10, 10, 10])
+    with serving(tmp_path) as server, opened(server.url) as page:
+        page.locator("#curves [name=x]").select_option("iterations")
+        (line,) = [t for t in traces(page, "curves") if t["name"] == "SPDL + PPO"]
+        assert line["x"] == [0, 5, 10]
+        page.evaluate("window.isSame = true")
+        invented_run(tmp_path / "two", teacher="random")
+        page.get_by_role("heading", name="2 runs").wait_for()
+        names = {t["name"]: t["x"] for t in traces(page, "curves")}
+        assert names["Random + PPO"] == [0, 5, 10, 15, 20]
+        assert page.evaluate("window.isSame")
+        assert page.problems == []
+        assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requests)
+
+
+def test_an_unchanged_page_is_not_sent_again(tmp_path):
+    with serving(tmp_path) as server:
+        with urllib.request.urlopen(f"{server.url}page.json") as answer:
+            version = answer.headers["ETag"]
+        request = urllib.request.Request(
+            f"{server.url}page.json", headers={"If-None-Match": version}
+        )
+        with pytest.raises(urllib.error.HTTPError, match="304"):
+            urllib.request.urlopen(request)
+
+
+@pytest.mark.parametrize(("path", "host", "status"), [("", "evil.example", 403), ("x", None, 404)])
+def test_foreign_names_and_other_paths_are_refused(tmp_path, path, host, status):
+    with serving(tmp_path) as server:
+        headers = {"Host": f"{host}:{server.server_port}"} if host else {}
+        request = urllib.request.Request(server.url + path, headers=headers)
+        with pytest.raises(urllib.error.HTTPError, match=str(status)):
+            urllib.request.urlopen(request)
+        assert server.server_address[0] == "127.0.0.1"
+
+
+def test_ctrl_c_ends_the_dashboard_and_runs_are_untouched(tmp_path):
+    folder = invented_run(tmp_path / "run", reached=[10, 10, 10])
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    command = [sys.executable, "-m", "selfpaced", "dashboard", str(folder.path), "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3] / "src")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        url = process.stdout.readline().split()[0]
+        with urllib.request.urlopen(url) as answer:
+            assert b"Content-Security-Policy" in answer.read(10_000)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
