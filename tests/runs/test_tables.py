@@ -24,7 +24,7 @@ def test_a_table_has_one_row_per_iteration_and_seed(tmp_path):
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
     (tmp_path / "table.csv").write_bytes(table_bytes(SEEDS, COLUMNS))
-    found = read_table(tmp_path / "table.csv", len(SEEDS))
+    found = read_table(tmp_path / "table.csv", SEEDS)
     assert list(found) == ["iteration", "seed", "return", "unstable"]
     assert found["seed"].tolist() == [[4, 9]] * 3
     for name, column in COLUMNS.items():
@@ -47,7 +47,7 @@ def test_a_damaged_table_is_named(tmp_path, text, message):
     if text is not None:
         path.write_text(text)
     with pytest.raises(SelfpacedError, match=message):
-        read_table(path, 2)
+        read_table(path, (1, 2))
 
 
 def test_contexts_are_read_as_they_were_written(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from selfpaced.runs.checkpoint import (
     Saved,
     order_seeds,
 )
-from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.folder import TABLES, RunFolder
 from selfpaced.runs.history import Columns, History, join_parts
 from selfpaced.runs.locks import export_lock, training_lock
-from selfpaced.runs.manifest import write_files
+from selfpaced.runs.manifest import read_checksums, write_files
 from selfpaced.runs.replacement import forget_replaced
 from selfpaced.runs.storage import Notes, array_bytes, json_bytes
 from selfpaced.runs.tables import contexts_bytes, table_bytes
@@ -97,11 +98,17 @@ def _write_files(folder: RunFolder, wall_seconds: float, may_finish: bool) -> No
         "policies.safetensors": array_bytes(policies, {"seeds": seeds}),
         "summary.json": json_bytes(summary),  # last
     }
+    if not may_finish:  # the process that trains here appends to its tables
+        contents = {name: one for name, one in contents.items() if not _is_growing(path, name)}
     write_files(path, contents)
     if is_finished:
         for one in files:
             one.discard_previous()
         forget_replaced(path)
+
+
+def _is_growing(path: Path, name: str) -> bool:
+    return name in TABLES and (path / name).exists() and name not in (read_checksums(path) or {})
 
 
 def _planned_rows(experiment: Experiment, table: Columns) -> Columns:

@@ -15,6 +15,7 @@ checkpoints/          state and record of every block; without it, a run cannot 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from selfpaced.runs.manifest import read_verified
 from selfpaced.runs.storage import Notes, parse_json, read_arrays, restore_leaves
 from selfpaced.runs.tables import read_contexts, read_table
 from selfpaced.validation import require_members
+
+TABLES = ("metrics.csv", "evaluations.csv")  # which grow while a run goes on
 
 _STATISTICS = dict[str, float | list[float | None] | None]
 _SUMMARY = {
@@ -174,9 +177,12 @@ class RunFolder:
             for name, column in columns.items()
         }
 
-    def table(self, name: str, num_seeds: int) -> dict[str, Array]:
-        """Return the columns of a file as arrays [R, S]; `iteration` is [R]."""
-        return read_table(self.path / name, num_seeds)
+    def table(self, name: str, seeds: Sequence[int]) -> dict[str, Array]:
+        """Return the columns of a file as arrays [R, S] in the order of seeds; `iteration` is [R].
+
+        While the run goes on, rows that a seed does not have yet are NaN.
+        """
+        return read_table(self.path / name, seeds, may_grow=not self.is_finished)
 
     def advice(self) -> list[Notes]:
         """Return the warnings of this run, each with its iteration and text."""
@@ -184,11 +190,11 @@ class RunFolder:
 
     def evaluations(self) -> dict[str, Array]:
         """Return the columns of `evaluations.csv` as arrays [E, S]; `iteration` is [E]."""
-        return self.table("evaluations.csv", len(self.experiment().seeds))
+        return self.table("evaluations.csv", self.experiment().seeds)
 
     def metrics(self) -> dict[str, Array]:
         """Return the columns of `metrics.csv` as arrays [I, S]; `iteration` is [I]."""
-        return self.table("metrics.csv", len(self.experiment().seeds))
+        return self.table("metrics.csv", self.experiment().seeds)
 
     def contexts(self) -> dict[str, Array]:
         """Return the arrays of `contexts.npz`: iteration [E], samples [E, S, K, C], ..."""

@@ -54,17 +54,18 @@ def append_bytes(path: Path, size: int, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def read_frames(path: Path, mark: Mark) -> Iterator[bytes]:
-    """Give the payloads up to a mark.
+def read_frames(path: Path, mark: Mark, start: Mark = START) -> Iterator[bytes]:
+    """Give the payloads between two marks.
 
     Raises:
         SelfpacedError: the log is missing or damaged.
     """
-    if mark.size == 0:
+    if mark.size == start.size:
         return
-    place, previous = 0, ""
+    place, previous = start
     try:
         with open(path, "rb") as file:
+            file.seek(place)
             while place < mark.size:
                 length = int.from_bytes(file.read(_LENGTH), "little")
                 expected = file.read(_CHECKSUM)

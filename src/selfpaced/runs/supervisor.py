@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -20,10 +20,12 @@ from selfpaced.runs.engine import Engine
 from selfpaced.runs.export import export
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.locks import training_lock
+from selfpaced.runs.logger import Logger
 from selfpaced.runs.memory import require_memory
 from selfpaced.runs.policies import TrainedPolicy
 from selfpaced.runs.processes import Listener, LocalProcesses, notify
 from selfpaced.runs.replacement import create_run, forget_replaced, restore_replaced, withdraw
+from selfpaced.runs.run_log import RunLog
 from selfpaced.runs.storage import Notes, describe_disk_error
 from selfpaced.runs.warm_start import require_start_fits, save_start
 
@@ -36,6 +38,7 @@ def run(
     listener: Listener | None = None,
     start: TrainedPolicy | None = None,
     engine: Engine | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> RunFolder:
     """Run an experiment into a new folder, with every worker pinned to a core of its own.
 
@@ -51,6 +54,7 @@ def run(
         start: a policy of `load_policy` from which the learner of every seed starts; the teacher
             starts anew. It is saved in the run folder.
         engine: what trains the blocks of seeds; None starts processes on this computer.
+        loggers: receive every row when it is saved, for example `TensorBoard()`.
 
     Returns:
         The finished run.
@@ -84,7 +88,7 @@ def run(
         create_run(folder.path, experiment, blocks, overwrite)
         if start is not None:
             save_start(folder.start_path, start)
-        _train_in(folder, experiment, lock, listener, engine, is_new=True, advice=advice)
+        _train_in(folder, experiment, lock, listener, engine, loggers, True, advice)
     return folder
 
 
@@ -94,6 +98,7 @@ def resume(
     iterations: int | None = None,
     retry_failed: bool = False,
     engine: Engine | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> RunFolder:
     """Continue a run that was stopped or killed, bit-identically.
 
@@ -104,6 +109,7 @@ def resume(
             of a run that was planned so from the start.
         retry_failed: try seeds that failed again, from where they failed.
         engine: what trains the blocks of seeds; None starts processes on this computer.
+        loggers: receive every row when it is saved, for example `TensorBoard()`.
 
     Returns:
         The finished run.
@@ -132,7 +138,7 @@ def resume(
             f"{path} is finished; nothing to resume (--iterations extends it)",
         )
         folder.require_checkpoints()
-        _train_in(folder, experiment, lock, listener, engine, is_new=False)
+        _train_in(folder, experiment, lock, listener, engine, loggers, is_new=False)
     return folder
 
 
@@ -160,28 +166,29 @@ def _train_in(
     lock: IO[str],
     listener: Listener | None,
     engine: Engine | None,
+    loggers: Sequence[Logger],
     is_new: bool,
     advice: str | None = None,
 ) -> None:
     """Train, and export what the workers have saved, however training ends."""
     began = time.monotonic()
-    listener, engine = listener or Listener(), engine or LocalProcesses()
+    engine = engine or LocalProcesses()
     errors: list[str] = []
     was_interrupted = False
     known = _recover(folder)
-    with _termination_interrupts():
+    with RunLog(folder, listener or Listener(), loggers) as log, _termination_interrupts():
         try:
-            listener.started(experiment)
+            log.started(experiment)
             if advice is not None:
                 num_seeds = len(experiment.seeds)
-                listener.received(0, {"advice": advice, "iteration": 0, "num_seeds": num_seeds})
+                log.received(0, {"advice": advice, "iteration": 0, "num_seeds": num_seeds})
             for block, message in known:
-                listener.received(block, message)
-            errors = engine.train(folder, lock, listener)
+                log.received(block, message)
+            errors = engine.train(folder, lock, log)
         except KeyboardInterrupt:
             was_interrupted = True
         finally:
-            notify(listener.ended)
+            notify(log.ended)
             total_failure: list[str] = []
             iteration = 0
             if (folder.path / "experiment.json").exists():  # it may have been deleted or renamed
@@ -189,6 +196,7 @@ def _train_in(
                 if not total_failure:
                     iteration = _export(folder, time.monotonic() - began, is_new)
                 elif is_new:
+                    log.finish()  # it holds files open there
                     withdraw(folder.path)
     if was_interrupted:
         raise interruption(folder.path, iteration, experiment.iterations)

@@ -31,24 +31,55 @@ def table_bytes(seeds: Sequence[int], columns: Columns) -> bytes:
     return csv_bytes(["iteration", "seed", *names], rows)
 
 
-def read_table(path: Path, num_seeds: int) -> dict[str, Array]:
-    """Return the columns of a table as arrays [rows, S]; `iteration` is [rows]."""
+def read_table(path: Path, seeds: Sequence[int], may_grow: bool = False) -> dict[str, Array]:
+    """Return the columns of a table as arrays [rows, S]; `iteration` is [rows].
+
+    Args:
+        path: the file.
+        seeds: the seeds that it is about, in their order.
+        may_grow: accept a table that is being written: rows in any order, NaN for those that are
+            missing, and half a row at the end.
+
+    Raises:
+        SelfpacedError: the file is missing or damaged.
+    """
     content = read_verified(path)
+    if may_grow:
+        content = content[: content.rfind(b"\n") + 1]
     try:
         names = content.partition(b"\n")[0].decode().split(",")
-        require("iteration" in names, f"{path} is damaged (no column 'iteration'); run again")
-        table = np.genfromtxt(io.BytesIO(content), delimiter=",", skip_header=1, ndmin=2)
-        columns = table.reshape(-1, num_seeds, len(names))
-        named: dict[str, Array] = {name: columns[:, :, index] for index, name in enumerate(names)}
-        iteration = named["iteration"]
-        if not (np.isfinite(iteration).all() and (iteration == iteration[:, :1]).all()):
-            raise ValueError(f"column 'iteration' must have each number {num_seeds} times")
+        for name in ("iteration", "seed"):
+            require(name in names, f"{path} is damaged (no column {name!r}); run again")
+        rows = np.genfromtxt(io.BytesIO(content), delimiter=",", skip_header=1, ndmin=2)
+        rows = rows.reshape(-1, len(names))
+        iterations, columns = _arrange(rows, names, seeds)
+        if not may_grow and len(rows) != columns[..., 0].size:
+            raise ValueError(f"column 'iteration' must have each number {len(seeds)} times")
     except SelfpacedError:
         raise
     except ValueError as error:
         raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
-    named["iteration"] = iteration[:, 0].astype(int)
-    return named
+    named: dict[str, Array] = {name: columns[..., index] for index, name in enumerate(names)}
+    return named | {"iteration": iterations}
+
+
+def _arrange(rows: Array, names: list[str], seeds: Sequence[int]) -> tuple[Array, Array]:
+    """Iterations [R], and all columns [R, S, N]."""
+    numbers = rows[:, [names.index("iteration"), names.index("seed")]]
+    if not np.isfinite(numbers).all():
+        raise ValueError("columns 'iteration' and 'seed' must be numbers")
+    iterations, row = np.unique(numbers[:, 0].astype(int), return_inverse=True)
+    place = {seed: index for index, seed in enumerate(seeds)}
+    unknown = {int(seed) for seed in np.unique(numbers[:, 1])} - place.keys()
+    if unknown:
+        raise ValueError(f"column 'seed' has {min(unknown)}, which is no seed of the run")
+    column = np.array([place[int(seed)] for seed in numbers[:, 1].tolist()], int)
+    if len(np.unique(row * len(seeds) + column)) < len(rows):
+        raise ValueError("a seed has an iteration twice")
+    arranged = np.full((len(iterations), len(seeds), len(names)), np.nan)
+    arranged[row, column] = rows
+    arranged[..., names.index("seed")] = seeds
+    return iterations, arranged
 
 
 def contexts_bytes(seeds: Sequence[int], columns: Columns) -> bytes:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from selfpaced.errors import SelfpacedError
-from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.folder import TABLES, RunFolder
 from selfpaced.runs.manifest import read_checksums, read_verified
 from selfpaced.runs.storage import read_arrays
+from selfpaced.runs.tables import read_table
 
 Verdict = Literal["ok", "unverified", "damaged"]
 
@@ -49,12 +51,10 @@ def verify(folder: RunFolder) -> list[Finding]:
         sums = read_checksums(folder.path)
     except SelfpacedError as error:
         return [Finding("checksums.json", "damaged", str(error))]
-    seeds = _num_seeds(folder)
     readers: dict[str, Callable[[], object]] = {
         "experiment.json": folder.description,
         "summary.json": folder.summary,
-        "metrics.csv": lambda: folder.table("metrics.csv", seeds),
-        "evaluations.csv": lambda: folder.table("evaluations.csv", seeds),
+        **{name: partial(_read_table, folder, name) for name in TABLES},
         "contexts.npz": folder.contexts,
         "policies.safetensors": lambda: read_arrays(folder.path / "policies.safetensors"),
     }
@@ -96,8 +96,10 @@ def _verify_blocks(folder: RunFolder) -> list[Finding]:
     return findings
 
 
-def _num_seeds(folder: RunFolder) -> int:
+def _read_table(folder: RunFolder, name: str) -> None:
     try:
-        return max(sum(map(len, folder.blocks())), 1)
-    except SelfpacedError:  # reported with experiment.json
-        return 1
+        seeds = [seed for block in folder.blocks() for seed in block]
+        may_grow = not folder.is_finished
+    except SelfpacedError:  # reported with experiment.json or summary.json
+        return
+    read_table(folder.path / name, seeds, may_grow)

@@ -168,7 +168,7 @@ class BlockRun:
         self.iteration = checkpoint.iteration
         self.stopwatch.seconds = checkpoint.teacher_seconds
         yield self._place(checkpoint)
-        saved = reported = time.monotonic()
+        began = saved = reported = time.monotonic()
         if self._must_leave(checkpoint):
             yield from self._set_aside(checkpoint)
             return False
@@ -181,7 +181,8 @@ class BlockRun:
                 return False
             rows = yield from self._iterate(training, checkpoint)
             now = time.monotonic()
-            if now - saved > patience:
+            # the first ones after 1, 2, 4, ... seconds: there is something to see early
+            if now - saved > min(patience, max(saved - began, 1.0)):
                 self.files.save(checkpoint)
                 yield self._place(checkpoint) | {"saved": True}
                 saved = time.monotonic()  # so that a slow disk is not used again at once

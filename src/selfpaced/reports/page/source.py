@@ -228,8 +228,8 @@ def _tables(
         if not summary:
             return {}, []
     readers: dict[str, Callable[[], Columns]] = {
-        "evaluations": lambda: folder.table("evaluations.csv", len(seeds)),
-        "metrics": lambda: folder.table("metrics.csv", len(seeds)),
+        "evaluations": lambda: folder.table("evaluations.csv", seeds),
+        "metrics": lambda: folder.table("metrics.csv", seeds),
         "contexts": folder.contexts,
     }
     tables = {name: gaps.attempt(read) or {} for name, read in readers.items()}
