@@ -45,6 +45,7 @@ MODULES = {  # file that a page asks the reader to write -> what its code contai
     "rolling": "ROLLING = ",
     "rolling_figure": "POSITIONS = ",
     "mine": "GATE = ",
+    "best_seed": "class BestSeed:",
 }
 OPTIONAL = {
     "brax",

@@ -33,6 +33,7 @@ LAYERS = (  # lowest first; an import points to the same layer or to a lower one
     ("runs",),
     ("studies",),
     ("reports",),
+    ("loggers",),
     ("commands",),
     ("__init__", "__main__"),  # of the package
 )

@@ -27,6 +27,10 @@ OPTIONAL = {  # library -> extra that brings it
     "gymnax": "gymnax",
     "mujoco_playground": "playground",
     "ray": "rllib",
+    "tensorboard": "tensorboard",
+    "wandb": "wandb",
+    "pandas": "data",
+    "pyarrow": "data",
 }
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from rich.console import Console
 
 from selfpaced.commands.options import (
+    NO_LOGS,
     PAPER_REPETITIONS,
     THIS_COMPUTER,
     EngineFlags,
+    LogFlags,
     ProblemName,
     RepetitionFlags,
     StudyOptions,
@@ -57,6 +59,7 @@ class Options(StudyOptions):
     """names of learners (or module:Class), separated by commas"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
     engine: EngineFlags = THIS_COMPUTER
+    logs: LogFlags = NO_LOGS
     out: Path | None = None
     """folder of the comparison; None is runs/compare-PROBLEM"""
     threshold: float | None = None
@@ -110,7 +113,12 @@ def main(arguments: list[str]) -> None:
     workers = options.repetitions.workers
     try:
         run_cells(
-            cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+            cells,
+            workers,
+            Progress(console),
+            announcer(console, len(cells)),
+            options.engine.make(),
+            options.logs.make(),
         )
     except (InterruptedRunError, SelfpacedError):
         with suppress(SelfpacedError):  # the first error is the one to report

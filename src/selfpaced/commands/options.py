@@ -20,6 +20,7 @@ from selfpaced.presets.neurips2020 import NUM_SEEDS
 from selfpaced.registry import FILE_ENDING
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import folder_name
+from selfpaced.runs.logger import Logger, make_logger
 from selfpaced.runs.processes import LocalProcesses
 from selfpaced.training.curriculum_learning import InitialPolicy
 from selfpaced.validation import require_not_negative, require_positive
@@ -93,6 +94,22 @@ class EngineOptions:
 
 EngineFlags = Annotated[EngineOptions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="engine")]
 THIS_COMPUTER = EngineOptions()
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """Where the numbers of a run go while it learns, beside its folder."""
+
+    log: str | None = None
+    """"tensorboard", "wandb", "wandb-offline", or your own as module:Class, separated by commas"""
+
+    def make(self) -> list[Logger]:
+        """Return the loggers."""
+        return [] if self.log is None else [make_logger(name) for name in split_names(self.log)]
+
+
+LogFlags = Annotated[LogOptions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="logging")]
+NO_LOGS = LogOptions()
 
 RepetitionFlags = Annotated[
     Repetitions, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name="seed and process")

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from selfpaced.commands.options import (
+    NO_LOGS,
     PAPER_REPETITIONS,
     THIS_COMPUTER,
     EngineFlags,
+    LogFlags,
     RepetitionFlags,
     parse,
     split_names,
@@ -38,6 +40,7 @@ class Options:
     """only these teachers, separated by commas; None takes all of the paper's"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
     engine: EngineFlags = THIS_COMPUTER
+    logs: LogFlags = NO_LOGS
     out: Path = Path("runs/reproduce")
     """folder for runs, tables and figures"""
 
@@ -60,7 +63,12 @@ def main(arguments: list[str]) -> None:
     cells = options.cells(result)
     workers = options.repetitions.workers
     run_cells(
-        cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+        cells,
+        workers,
+        Progress(console),
+        announcer(console, len(cells)),
+        options.engine.make(),
+        options.logs.make(),
     )
     text, figures = write_report(options.result, result, read_outcomes(cells), options.out)
     console.print(Markdown(text))

@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from selfpaced.commands.options import THIS_COMPUTER, EngineFlags, parse
+from selfpaced.commands.options import NO_LOGS, THIS_COMPUTER, EngineFlags, LogFlags, parse
 from selfpaced.commands.progress import Progress
 from selfpaced.commands.tables import show_run
 from selfpaced.runs.supervisor import resume
@@ -28,6 +28,7 @@ class Options:
     """try seeds that failed again, from where they failed"""
 
     engine: EngineFlags = THIS_COMPUTER
+    logs: LogFlags = NO_LOGS
 
     def __post_init__(self) -> None:
         require_positive(self, "iterations", none_allowed=True)
@@ -43,5 +44,6 @@ def main(arguments: list[str]) -> None:
         options.iterations,
         options.retry_failed,
         options.engine.make(),
+        options.logs.make(),
     )
     show_run(console, run)

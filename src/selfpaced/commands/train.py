@@ -11,9 +11,11 @@ import tyro
 from rich.console import Console
 
 from selfpaced.commands.options import (
+    NO_LOGS,
     PAPER_REPETITIONS,
     THIS_COMPUTER,
     EngineFlags,
+    LogFlags,
     ProblemName,
     RepetitionFlags,
     default_folder,
@@ -63,6 +65,7 @@ class Options:
     learner and sizes of observations and actions"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
     engine: EngineFlags = THIS_COMPUTER
+    logs: LogFlags = NO_LOGS
     method: tyro.conf.OmitArgPrefixes[MethodOptions] = MethodOptions()
     budget: tyro.conf.OmitArgPrefixes[Budget] = _BUDGET
 
@@ -76,7 +79,8 @@ def main(arguments: list[str]) -> None:
     start = None if options.start_from is None else load_policy(options.start_from)
     workers, progress = options.repetitions.workers, Progress(console)
     engine = options.engine.make()
-    folder = run(experiment, out, workers, options.overwrite, progress, start, engine)
+    loggers = options.logs.make()
+    folder = run(experiment, out, workers, options.overwrite, progress, start, engine, loggers)
     show_run(console, folder)
 
 

@@ -21,6 +21,7 @@ from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.records import Array
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import RunFolder, folder_name
+from selfpaced.runs.logger import Logger
 from selfpaced.runs.processes import Listener
 from selfpaced.runs.supervisor import resume, run
 from selfpaced.studies.differences import find_differences
@@ -131,6 +132,7 @@ def run_cells(
     listener: Listener | None = None,
     announce: Callable[[int, Cell, State], None] = lambda *_: None,
     engine: Engine | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> None:
     """Run or resume the cells that are not finished; all are inspected before the first one runs.
 
@@ -143,6 +145,7 @@ def run_cells(
         listener: receives progress events.
         announce: called with place (from 1), cell and state before each cell.
         engine: what trains blocks of seeds; None starts processes on this computer.
+        loggers: receive the rows of every cell that is run, one cell after the other.
 
     Raises:
         SelfpacedError: a cell cannot be used, or the training of a cell has failed.
@@ -154,9 +157,16 @@ def run_cells(
         try:
             announce(place, cell, state)
             if state == "new":
-                run(cell.experiment, cell.path, workers, listener=listener, engine=engine)
+                run(
+                    cell.experiment,
+                    cell.path,
+                    workers,
+                    listener=listener,
+                    engine=engine,
+                    loggers=loggers,
+                )
             elif state == "unfinished":
-                resume(cell.path, listener, engine=engine)
+                resume(cell.path, listener, engine=engine, loggers=loggers)
         except (InterruptedRunError, KeyboardInterrupt):
             raise InterruptedRunError(
                 f"stopped in cell {place} of {len(cells)} ({cell.path.name}), which is kept; "

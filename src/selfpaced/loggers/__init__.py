@@ -1,0 +1,1 @@
+"""Loggers: TensorBoard and Weights & Biases."""
