@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> None:
     os.nice(_NICENESS)
 
     def build() -> Content:
-        return collect(options.folders, trust=options.trust, is_live=True)
+        return collect(options.folders, trust=options.trust)
 
     page = LivePage(options.folders, build, options.seconds)
     page.document()  # or raise now: Plotly is missing

@@ -25,6 +25,8 @@ class Options:
     """run folders, or folders of run folders such as a comparison"""
     out: Path = Path("report.html")
     """the file; it needs no network and no other file"""
+    episodes: bool = True
+    """run episodes of the final policies, for maps, trajectories and videos"""
     trust: bool = False
     """import the modules that the folders name: only if you would run their author's code"""
 
@@ -38,5 +40,5 @@ def main(arguments: list[str]) -> None:
         "`selfpaced report runs/compare-point-mass-3d`",
     )
     command = shlex.join(["selfpaced", "report", *arguments])
-    path = write_report(options.folders, options.out, command, options.trust)
+    path = write_report(options.folders, options.out, command, options.trust, options.episodes)
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

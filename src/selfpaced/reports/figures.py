@@ -53,14 +53,14 @@ def draw_together(folders: list[RunFolder], out: Path) -> list[Path]:
         ("learning_curves", partial(draw_learning_curves, folders)),
         ("contexts", partial(draw_contexts_together, folders)),
     ]
-    for place, runs in _by_figure(folders).items():
+    for place, runs in by_figure(folders).items():
         figure = find_figure(place)
         drawings.append((figure.name, partial(figure.draw_together, runs)))
     return _draw_all(drawings, out)
 
 
-def _by_figure(folders: list[RunFolder]) -> dict[str, list[RunFolder]]:
-    """The runs whose problems have a figure, for each figure."""
+def by_figure(folders: list[RunFolder]) -> dict[str, list[RunFolder]]:
+    """Return the runs whose problems have a figure, for each figure."""
     runs: dict[str, list[RunFolder]] = {}
     for folder in folders:
         for place in folder.experiment().resolved.figures:

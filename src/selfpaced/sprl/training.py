@@ -138,17 +138,19 @@ class EpisodicTraining:
         num_episodes: int,
         purpose: Purpose = Purpose.EVALUATE,
         *,
+        contexts: Array | None = None,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
-        """Run whole episodes in fresh target contexts.
+        """Run whole episodes in fresh target contexts, or in given ones [S, M, C].
 
         The randomness of this policy is in its weights: noise scale 1 draws them once per episode,
         noise scale 0 takes their mean.
         """
         streams = Streams(self.seeds, iteration, purpose, number=0)
-        contexts = sample_evaluation(self.problem, streams, num_episodes)
+        if contexts is None:
+            contexts = sample_evaluation(self.problem, streams, num_episodes)
         weights = [
             _variants(rng, _gaussian(_pick(learners, index)), contexts[index], noise_scales)
             for index, rng in enumerate(streams.generators)

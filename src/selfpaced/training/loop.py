@@ -84,11 +84,12 @@ class TrainingLoop(Protocol[S, X, T]):
         num_episodes: int,
         purpose: Purpose = Purpose.EVALUATE,
         *,
+        contexts: Array | None = None,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
-        """Run whole episodes in fresh target contexts."""
+        """Run whole episodes in fresh target contexts, or in given ones [S, M, C]."""
 
     def gaussians(self, state: TrainingState[S, X, T]) -> list[Gaussian | None]:
         """Return what each seed's contexts are drawn from, where that is a Gaussian."""
@@ -186,13 +187,15 @@ class Training(Generic[S, A, T]):
         num_episodes: int,
         purpose: Purpose = Purpose.EVALUATE,
         *,
+        contexts: Array | None = None,
         noise_scales: tuple[float, ...] = (1.0, 0.0),
         keep_path: bool = False,
         show: Show | None = None,
     ) -> EpisodeBatch:
-        """Run whole episodes in fresh target contexts; see `Simulator.episodes`."""
+        """Run whole episodes in target contexts or given ones; see `Simulator.episodes`."""
         streams = Streams(self.seeds, iteration, purpose)
-        contexts = sample_evaluation(self.problem, streams, num_episodes)
+        if contexts is None:
+            contexts = sample_evaluation(self.problem, streams, num_episodes)
         return self.simulator.episodes(
             streams, contexts, self.learner, learners,
             noise_scales=noise_scales, keep_path=keep_path, show=show,

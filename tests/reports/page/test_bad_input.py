@@ -134,7 +134,7 @@ def test_strings_of_a_stranger_never_run(make_run, tmp_path):
     note = {"iteration": 1, "text": EVIL, "num_seeds": 1}
     (folder.path / "advice.json").write_text(json.dumps([note]))
     evil_folder = folder.path.rename(tmp_path / "<img src=x onerror=alert(1)>")
-    report = write_report([evil_folder], tmp_path / "report.html", EVIL)
+    report = write_report([evil_folder], tmp_path / "report.html", EVIL, with_episodes=False)
     assert "<img" not in report.read_text().split('id="page-data"')[0]
     with opened(report.as_uri()) as page:
         traces(page, "curves")

@@ -12,7 +12,7 @@ def _report(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
     invented_run(path / "both" / "spdl")
     invented_run(path / "both" / "random", teacher="random")
-    return write_report([path / "both"], path / "report.html").as_uri()
+    return write_report([path / "both"], path / "report.html", with_episodes=False).as_uri()
 
 
 def contexts(page):

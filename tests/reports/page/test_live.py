@@ -20,7 +20,7 @@ from tests.reports.page.browser import opened, traces
 
 @contextmanager
 def serving(path, seconds=0.3):
-    page = LivePage([path], lambda: collect([path], is_live=True), seconds)
+    page = LivePage([path], lambda: collect([path]), seconds)
     with Server(page, port=0) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
         try:

@@ -167,9 +167,9 @@ def _distance(box: ContextBox, samples: Array) -> tuple[Array, float]:
     """W2 [F] to draws from the target, in box widths."""
     rng = np.random.default_rng(0)
     num = samples.shape[2]
-    targets = [_unit(box, _draw_target(box, rng, num)) for _ in range(3)]
+    targets = [box.to_unit(_draw_target(box, rng, num)) for _ in range(3)]
     distance = np.array([
-        np.mean([wasserstein(_unit(box, each), targets[0]) for each in row[:8]]) for row in samples
+        np.mean([wasserstein(box.to_unit(each), targets[0]) for each in row[:8]]) for row in samples
     ])  # fmt: skip
     return distance, float(np.mean([wasserstein(targets[0], other) for other in targets[1:]]))
 
@@ -179,15 +179,6 @@ def _draw_target(box: ContextBox, rng: np.random.Generator, num: int) -> Array:
         return box.target[rng.integers(len(box.target), size=num)]
     noise = rng.standard_normal((num, box.size))
     return np.clip(box.target + noise @ box.target_cholesky.T, box.lower, box.upper)
-
-
-def _unit(box: ContextBox, contexts: Array) -> Array:
-    def scaled(values: Array) -> Array:
-        return np.where(box.is_log, np.log(np.maximum(values, 1e-30)), values)
-
-    lower, upper = scaled(box.lower), scaled(box.upper)
-    unit: Array = (scaled(contexts) - lower) / (upper - lower)
-    return unit
 
 
 def _frames(run: RunData, path: Path) -> dict[str, object]:

@@ -22,7 +22,7 @@ from selfpaced.reports.page.markup import (
 )
 from selfpaced.reports.page.readings import READINGS
 from selfpaced.reports.page.source import RunData
-from selfpaced.reports.page.template_values import Template, Tensors, at
+from selfpaced.reports.page.template_values import Template, Tensors, at, pick
 
 NUM_POINTS = 300  # of a curve
 
@@ -48,8 +48,12 @@ def diagnostics(runs: Sequence[RunData], tensors: Tensors) -> Section:
             hidden=i > 0, class_="reading")
         for i, name in enumerate(names)
     ]  # fmt: skip
+    controls = [
+        select("quantity", "quantity", options),
+        select("scale", "scale", {"linear": "linear", "log": "logarithmic"}),
+    ]
     parts.append(paragraph(_HOW, class_="quiet"))
-    parts.append(group([figure], select("quantity", "quantity", options), footer=join(*readings)))
+    parts.append(group([figure], *controls, footer=join(*readings)))
     return Section("diagnostics", "Diagnostics", join(*parts), (figure,))
 
 
@@ -61,7 +65,7 @@ def _advice(runs: Sequence[RunData]) -> Html:
         for note in run.advice
     ]
     if not texts:
-        return paragraph("The teachers gave no advice: nothing kept the curricula from working.")
+        return paragraph("The teachers gave no advice.")
     return notes(texts, "Advice that was given")
 
 
@@ -100,10 +104,14 @@ def _figure(runs: Sequence[RunData], names: list[str], tensors: Tensors) -> Figu
         ]  # fmt: skip
     layout: Template = {
         "xaxis": {"title": {"text": "environment steps of a seed"}, "exponentformat": "SI"},
-        "yaxis": {"title": {"text": {"$pick": "quantity", "of": {
-            str(i): plot_text(_words(name)) for i, name in enumerate(names)}}}},
+        "yaxis": {
+            "title": {"text": pick("quantity", {str(i): plot_text(_words(name))
+                                                for i, name in enumerate(names)})},
+            "type": pick("scale", {"linear": "linear", "log": "log"}),
+            "exponentformat": "power",
+        },
         "legend": {"orientation": "h", "y": -0.24, "yanchor": "top", "groupclick": "togglegroup"},
-        "uirevision": {"$pick": "quantity", "of": {str(i): i for i in range(len(names))}},
+        "uirevision": pick("quantity", {str(i): i for i in range(len(names))}),
     }  # fmt: skip
     return Figure("diagnostics", traces, layout, 400, "The chosen diagnostic of every run")
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from selfpaced.reports.page.template_values import Template
 
+_EMPTY = ("img", "input", "meta")  # elements without content
+
 
 class Html(str):
     """Text that is HTML already; everything else is escaped."""
@@ -51,6 +53,8 @@ def tag(element: str, /, *content: object, **attributes: object) -> Html:
             continue
         attribute = key.rstrip("_").replace("_", "-")
         parts.append(f" {attribute}" if value is True else f' {attribute}="{escape(str(value))}"')
+    if element in _EMPTY:
+        return Html(f"<{element}{''.join(parts)}>")
     inner = join(*content)
     return Html(f"<{element}{''.join(parts)}>{inner}</{element}>")
 

@@ -11,6 +11,9 @@ from selfpaced.reports.page.curriculum import Frames, curriculum
 from selfpaced.reports.page.curves import learning_curves
 from selfpaced.reports.page.diagnostics import diagnostics
 from selfpaced.reports.page.document import Content, render
+from selfpaced.reports.page.maps import final_maps
+from selfpaced.reports.page.markup import Section
+from selfpaced.reports.page.pictures import pictures
 from selfpaced.reports.page.ranking import rank
 from selfpaced.reports.page.settings import settings
 from selfpaced.reports.page.source import RunData, read_runs
@@ -20,7 +23,13 @@ from selfpaced.runs.storage import write_bytes
 from selfpaced.statistics import count_seeds
 
 
-def write_report(paths: Sequence[Path], out: Path, command: str = "", trust: bool = False) -> Path:
+def write_report(
+    paths: Sequence[Path],
+    out: Path,
+    command: str = "",
+    trust: bool = False,
+    with_episodes: bool = True,
+) -> Path:
     """Write the page of the runs at or below some folders; no file of theirs is changed.
 
     Args:
@@ -28,21 +37,22 @@ def write_report(paths: Sequence[Path], out: Path, command: str = "", trust: boo
         out: the HTML file.
         command: what was typed, to be shown on the page.
         trust: import modules that the folders name, which runs their code.
+        with_episodes: run episodes of the final policies, for maps and pictures.
 
     Returns:
         The path of the file.
     """
-    content = collect(paths, command, trust)
+    content = collect(paths, command, trust, with_episodes)
     write_bytes(out, render(content).encode())
     return out
 
 
 def collect(
-    paths: Sequence[Path], command: str = "", trust: bool = False, is_live: bool = False
+    paths: Sequence[Path], command: str = "", trust: bool = False, with_episodes: bool = False
 ) -> Content:
     """Return the content of a page about the runs at or below some folders.
 
-    A live page leaves out what takes long: episodes of the final policies.
+    Episodes of the final policies take seconds per run; a live page has none.
     """
     runs, missing = read_runs(paths, trust)
     tensors = Tensors()
@@ -50,10 +60,16 @@ def collect(
     standings = rank(runs)
     curves = learning_curves(runs, tensors)
     contexts, more = curriculum(runs, tensors, frames)
+    episodes: list[Section] = []
+    if with_episodes and runs:
+        maps, gaps = final_maps(runs, tensors)
+        shown, others = pictures(runs)
+        episodes, more = [maps, shown], [*more, *gaps, *others]
     sections = [
         summary(standings, [*missing, *more]),
         curves,
         contexts,
+        *episodes,
         diagnostics(runs, tensors),
         comparison(standings),
         settings(runs, command),

@@ -53,6 +53,16 @@ class ContextBox:
         pairs = [(i, j) for i in range(self.size) for j in range(i + 1, self.size)]
         return pairs or [(0, 0)]
 
+    def to_unit(self, contexts: Array) -> Array:
+        """Return contexts [..., C] with the box scaled to [0, 1]."""
+
+        def scaled(values: Array) -> Array:
+            return np.where(self.is_log, np.log(np.maximum(values, 1e-30)), values)
+
+        lower, upper = scaled(self.lower), scaled(self.upper)
+        unit: Array = (scaled(contexts) - lower) / (upper - lower)
+        return unit
+
 
 @dataclass(frozen=True)
 class RunData:
