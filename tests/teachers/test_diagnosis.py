@@ -79,10 +79,10 @@ def test_few_episodes_do_not_matter_at_the_target():
 
 
 def test_a_collapsed_std_is_given_for_every_component():
-    noise = np.random.default_rng(2)
+    noise = np.random.default_rng(3)
     teacher = replace(TRADEOFF, zeta=0.01)
     values = lambda contexts: 20.0 + 0.3 * noise.normal(size=len(contexts))  # noqa: E731
-    state = trained(teacher, 300, num=4, value=values)
+    state = trained(teacher, 600, num=5, value=values)
     assert (teacher.gaussian(CONTEXTS, state).std < (0.02, 0.05)).any()
     texts = advice(teacher, state, num_remaining=1)
     assert re.match(

@@ -226,10 +226,10 @@ def test_a_window_holds_the_latest_episodes_with_their_current_values():
     states, history = taught(teacher, 4)
     state = states[-1]
     latest = np.concatenate([episodes_for(states[i], seed=i).context for i in (2, 3)])[-60:]
-    np.testing.assert_array_equal(state.window_context, latest)
+    np.testing.assert_array_equal(state.window.context, latest)
     np.testing.assert_array_equal(teacher.remembered(state), latest.astype(np.float32))
     values = np.arange(60.0)
-    np.testing.assert_array_equal(teacher.revalued(state, values).window_value, values)
+    np.testing.assert_array_equal(teacher.revalued(state, values).window.value, values)
     assert 40 < history[-1]["teacher/effective_samples"] <= 60
 
 

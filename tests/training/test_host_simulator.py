@@ -268,11 +268,11 @@ def test_remembered_episodes_are_valued_by_the_current_learner():
     training = probe_training(teacher=SPDL(update_offset=1, window=50))
     state, _ = train(training, 3)
     for index, remembering in enumerate(state.teachers):
-        assert len(remembering.window_context) == 50  # 20 or 24 episodes come with an iteration
-        np.testing.assert_allclose(remembering.window_observation[:, 1], 0.0)
+        assert len(remembering.window.context) == 50  # 20 or 24 episodes come with an iteration
+        np.testing.assert_allclose(remembering.window.observation[:, 1], 0.0)
         learner = jax.tree.map(lambda array, index=index: array[index], state.learner)
-        now = SMALL.value(learner, remembering.window_observation)
-        np.testing.assert_allclose(remembering.window_value, now, rtol=1e-5, atol=1e-6)
+        now = SMALL.value(learner, remembering.window.observation)
+        np.testing.assert_allclose(remembering.window.value, now, rtol=1e-5, atol=1e-6)
 
 
 def test_nothing_is_compiled_again_in_the_loop(compilations):

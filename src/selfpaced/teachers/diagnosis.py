@@ -13,6 +13,7 @@ import numpy as np
 
 from selfpaced.contexts import Gaussian
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.gaussian_step import Covariance, num_parameters
 
 RECENT = 20  # iterations over which progress is judged
 MIN_ITERATIONS = 5  # before episodes per iteration are judged
@@ -102,16 +103,25 @@ class Progress(NamedTuple):
         return progress
 
 
-def few_episodes(num_per_update: float, size: int) -> str:
+def few_episodes(num_per_update: float, size: int, covariance: Covariance) -> str:
     """Return a warning if a Gaussian over `size` components is fitted to too few episodes."""
-    num_parameters = size + size * (size + 1) // 2
-    enough = EPISODES_PER_PARAMETER * num_parameters
+    num = num_parameters(size, covariance)
+    enough = EPISODES_PER_PARAMETER * num
+    remedies = "raise steps_per_iteration or window, or set "
+    if covariance == "full" and size > 2:
+        remedies += f'covariance="diagonal" ({num_parameters(size, "diagonal")} parameters), '
     if num_per_update >= enough:
         return ""
+    if num_per_update < num:
+        return (
+            f"{num_per_update:.0f} episodes per update are fewer than the {num} parameters of the "
+            "Gaussian: values are fitted as linear in the contexts, and the covariance follows the "
+            f'target; {remedies}or pacing="mastery" of SPDL'
+        )
     return (
-        f"{num_per_update:.0f} episodes per update are few for the {num_parameters} parameters of "
-        f"the Gaussian: its std can collapse; about {enough} would do: raise steps_per_iteration "
-        'or window, or set std_lower_bound or pacing="mastery"'
+        f"{num_per_update:.0f} episodes per update are few for the {num} parameters of "
+        f"the Gaussian: its std can collapse; about {enough} would do: {remedies}"
+        'std_lower_bound or pacing="mastery" of SPDL'
     )
 
 

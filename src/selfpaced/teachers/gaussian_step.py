@@ -1,9 +1,13 @@
-"""One update of SPDL's Gaussian over contexts: Eq. (5) of Klink et al. (NeurIPS 2020)."""
+"""One update of SPDL's Gaussian over contexts: Eq. (5) of Klink et al. (NeurIPS 2020).
+
+In few dimensions the compiled solver of `interior_point.py` is used, in many dimensions, for
+diagonal covariances and for linear values that of `spectral_gradient.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import jax
 import numpy as np
@@ -13,8 +17,13 @@ from scipy.optimize import bisect
 from selfpaced.contexts import Gaussian
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
-from selfpaced.teachers.interior_point import Direction, solve, solve_together
+from selfpaced.teachers import spectral_gradient
+from selfpaced.teachers.interior_point import TRUST_MARGIN, Direction, solve, solve_together
+from selfpaced.teachers.linear_fit import LinearFit, fit
 
+Covariance = Literal["full", "diagonal"]
+
+DENSE_SIZE = 10  # components up to which Hessians are formed
 BUCKET_SIZES = (64, 256, 1024)  # sample counts are padded to these, so that few programs compile
 ACTIVE_SHARE = 1e-2  # a constraint is active if closer than this, relatively
 
@@ -31,6 +40,22 @@ class Update(NamedTuple):
     start: Gaussian  # the current Gaussian, raised to the bound
     bound: Array  # [C] on the Cholesky diagonal, zero where there is none
     direction: Direction
+    covariance: Covariance = "full"
+    linear: LinearFit | None = None  # replaces importance weights; from contexts and values
+
+    def expected_value(self, new: Gaussian) -> float:
+        """Return J(new), an estimate of the mean value under another Gaussian."""
+        if self.linear is not None:
+            shift = np.linalg.solve(self.current.cholesky, new.mean - self.current.mean)
+            return float(self.linear.level + self.linear.slope @ shift)
+        ratio = np.exp(new.log_density(self.contexts) - self.current.log_density(self.contexts))
+        return float(ratio @ self.values / len(self.values))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the compiled solver with dense Hessians is used."""
+        is_plain = self.covariance == "full" and self.linear is None
+        return is_plain and self.current.size <= DENSE_SIZE
 
 
 class GaussianStep(NamedTuple):
@@ -53,10 +78,11 @@ def gaussian_step(
     max_kl: float,
     std_lower_bound: ArrayLike | None = None,
     direction: Direction = "old_new",
+    covariance: Covariance = "full",
 ) -> GaussianStep:
     """Maximise Eq. (5) within the trust region and above the bound on the Cholesky diagonal."""
     update = prepare(current, target, contexts, values, alpha, max_kl, std_lower_bound, direction)
-    return gaussian_steps([update])[0]
+    return gaussian_steps([update._replace(covariance=covariance)])[0]
 
 
 def prepare(
@@ -79,23 +105,77 @@ def prepare(
     return Update(current, target, contexts, values, alpha, max_kl, start, bound, direction)
 
 
+def regularised(update: Update) -> Update:
+    """Replace importance weights by a regression if there are fewer episodes than parameters.
+
+    Importance weights of few episodes follow their noise. A linear value has fewer parameters; the
+    covariance then follows the target alone.
+    """
+    num = len(update.values)
+    if not 0 < num < num_parameters(update.current.size, update.covariance):
+        return update
+    return update._replace(linear=fit(update.current, update.contexts, update.values))
+
+
+def num_parameters(size: int, covariance: Covariance) -> int:
+    """Return the number of parameters of a Gaussian."""
+    return 2 * size if covariance == "diagonal" else size + size * (size + 1) // 2
+
+
+def restrict(gaussian: Gaussian, covariance: Covariance) -> Gaussian:
+    """Return the Gaussian, or with a diagonal covariance the product of its marginals."""
+    return gaussian if covariance == "full" else Gaussian.diagonal(gaussian.mean, gaussian.std)
+
+
 def gaussian_steps(updates: Sequence[Update]) -> list[GaussianStep]:
     """Solve several updates of one size and direction; ten take little longer than one."""
-    largest = max(len(update.values) for update in updates)
-    if largest == 0:
-        return [_stay(update, update.current) for update in updates]
     directions = {update.direction for update in updates}
     require(len(directions) == 1, f"direction must be the same for all updates, got {directions}")
+    dense = iter(_solve_densely([update for update in updates if update.is_dense]))
+    return [next(dense) if update.is_dense else _solve_structured(update) for update in updates]
+
+
+def _solve_densely(updates: Sequence[Update]) -> list[GaussianStep]:
+    largest = max((len(update.values) for update in updates), default=0)
+    if largest == 0:
+        return [_stay(update, update.current) for update in updates]
+    direction = updates[0].direction
     bucket = next((size for size in BUCKET_SIZES if size >= largest), 0)
     bucket = bucket or 1 << (largest - 1).bit_length()
     arguments = [_pad(update, bucket) for update in updates]
     with jax.enable_x64(True):  # only this program; the rest of the process stays in float32
         if len(updates) == 1:
-            packed = [np.asarray(solve(*arguments[0], *directions))]
+            packed = [np.asarray(solve(*arguments[0], direction))]
         else:
             columns = [np.stack(column) for column in zip(*arguments, strict=True)]
-            packed = list(np.asarray(solve_together(*columns, *directions)))
+            packed = list(np.asarray(solve_together(*columns, direction)))
     return [_unpack(update, row) for update, row in zip(updates, packed, strict=True)]
+
+
+def _solve_structured(update: Update) -> GaussianStep:
+    num = len(update.values)
+    if num == 0:
+        return _stay(update, update.current)
+    start = spectral_gradient.Start(
+        update.current,
+        update.start,
+        update.bound,
+        update.max_kl * (1.0 - TRUST_MARGIN),
+        is_new_old=update.direction == "new_old",
+    )
+    is_linear, linear = update.linear is not None, update.linear
+    objective = spectral_gradient.Objective(
+        update.target,
+        update.alpha,
+        update.contexts[:0] if is_linear else update.contexts,
+        update.values[:0] if is_linear else update.values / num,
+        np.zeros(update.current.size) if linear is None else linear.slope,
+        is_diagonal=update.covariance == "diagonal",
+    )
+    new, gain = spectral_gradient.solve(start, objective)
+    if not gain > 0:
+        return _stay(update, update.start)
+    return _report(update, new, gain, _moved(update.current, new, update.direction), accepted=True)
 
 
 def _check_samples(current: Gaussian, target: Gaussian, contexts: Array, values: Array) -> None:

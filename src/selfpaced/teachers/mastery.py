@@ -25,6 +25,8 @@ import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.gaussian_step import Covariance, restrict
+from selfpaced.teachers.linear_fit import LinearFit, fit
 from selfpaced.teachers.mastery_step import approach, retreat, with_least_std
 
 MAX_EPISODES = 300  # remembered
@@ -37,7 +39,6 @@ POOR, GOOD = 0.1, 0.05  # shares of the window whose returns count as poor and g
 UNTRAINED = 0.975  # quantile of returns before the first update that has to be exceeded
 MIDDLE, STRICT = 0.5, 0.75  # range of the threshold between poor and good returns
 FLAT = 0.1  # relative spread of returns below which every episode counts as mastered
-RIDGE = 1.0  # of the regression
 STD_SHARE = 0.1  # of the initial standard deviation that is kept while the target is far
 FAR = 2.0  # times the KL to the target of a Gaussian with that standard deviation
 ARRIVED = 0.5  # KL to the target that is never far
@@ -140,21 +141,9 @@ def is_ready(memory: MasteryMemory) -> bool:
     return len(memory.context) >= MIN_EPISODES
 
 
-class Competence(NamedTuple):
-    """Share of mastered episodes as a linear function of whitened contexts."""
-
-    share: float  # under the current Gaussian
-    slope: Array  # [C]
-
-
-def estimate(memory: MasteryMemory, current: Gaussian) -> Competence:
-    """Return a ridge regression of mastery on contexts whitened by the current Gaussian."""
-    white = np.linalg.solve(current.cholesky, (memory.context - current.mean).T)
-    features = np.concatenate([np.ones((1, white.shape[1])), white])
-    penalty = np.full(len(features), RIDGE)
-    penalty[0] = 0.0
-    weights = np.linalg.solve(features @ features.T + np.diag(penalty), features @ memory.mastered)
-    return Competence(float(weights[0]), weights[1:])
+def estimate(memory: MasteryMemory, current: Gaussian) -> LinearFit:
+    """Return the share of mastered episodes as a linear function of whitened contexts."""
+    return fit(current, memory.context, memory.mastered)
 
 
 @final
@@ -165,6 +154,8 @@ class MasteryPacing:
     level: float
     max_kl: float
     least_std: Array  # while the target is far
+    target: Gaussian
+    covariance: Covariance
 
     def step(
         self, contexts: ContextSpace, current: Gaussian, memory: MasteryMemory
@@ -172,15 +163,16 @@ class MasteryPacing:
         """Return the next Gaussian and metrics."""
         competence = estimate(memory, current)
         new, direction = current, 0.0
-        if competence.share >= self.level:
-            new, direction = self.approached(contexts, current, competence), 1.0
-        elif competence.share < RETREAT and memory.allows_retreat:
+        if competence.level >= self.level:
+            new, direction = self.approached(current, competence), 1.0
+        elif competence.level < RETREAT and memory.allows_retreat:
             back = retreat(current, memory.mastered_context, self.max_kl)
+            back = restrict(back, self.covariance)
             new, direction = with_least_std(back, self.least_std), -1.0
         new = Gaussian(contexts.clip(new.mean), new.cholesky)
         metrics = {
-            "teacher/kl_to_target": new.kl(contexts.require_gaussian("target", "SPDL")),
-            "teacher/mastered": competence.share,
+            "teacher/kl_to_target": new.kl(self.target),
+            "teacher/mastered": competence.level,
             "teacher/direction": direction,
             "teacher/kl_moved": current.kl(new),
         }
@@ -188,14 +180,12 @@ class MasteryPacing:
             metrics["teacher/return_threshold"] = memory.threshold
         return new, metrics
 
-    def approached(
-        self, contexts: ContextSpace, current: Gaussian, competence: Competence | None = None
-    ) -> Gaussian:
+    def approached(self, current: Gaussian, competence: LinearFit | None = None) -> Gaussian:
         """Return the Gaussian after a step to the target, without a competence the longest one."""
-        target = contexts.require_gaussian("target", "SPDL")
+        target = self.target
         slope, slack = np.zeros(current.size), 1.0
         if competence is not None:
-            slope, slack = competence.slope, competence.share - self.level
+            slope, slack = competence.slope, competence.level - self.level
         new = approach(current, target, slope, slack, self.max_kl)
         near = Gaussian.diagonal(target.mean, np.maximum(self.least_std, target.std)).kl(target)
         is_far = current.kl(target) > FAR * near + ARRIVED

@@ -6,7 +6,8 @@ D2  alpha is zero for the first N_alpha - 1 updates, not N_alpha,
 D3  the lower bound on the standard deviation acts on the Cholesky diagonal inside the optimisation,
     instead of clipping afterwards,
 D4  alpha is never larger than 1e5,
-D5  the first update uses the episodes of its own iteration only, not those of the offset as well.
+D5  the first update uses the episodes of its own iteration only, not those of the offset as well,
+D6  with fewer episodes than parameters, the value is a regression, see `regularised`.
 
 By default the same Gaussian is moved by another rule, `pacing="mastery"`, whose settings do not
 depend on the problem; see `mastery.py`. The presets of the paper set `pacing="tradeoff"`.
@@ -24,12 +25,16 @@ from selfpaced.contexts import ContextSpace, Gaussian, Role
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.diagnosis import Progress
+from selfpaced.teachers.episode_window import EpisodeWindow
 from selfpaced.teachers.gaussian_step import (
+    Covariance,
     GaussianStep,
     Update,
     gaussian_step,
     gaussian_steps,
     prepare,
+    regularised,
+    restrict,
 )
 from selfpaced.teachers.interior_point import Direction
 from selfpaced.teachers.mastery import (
@@ -59,9 +64,7 @@ class SPDLState(NamedTuple):
     num_iterations: Array  # []
     num_updates: Array  # []  of the distribution
     mean_return: Array  # []  of the latest iteration with episodes
-    window_context: Array  # [<= window, C]
-    window_observation: Array  # [<= window, O]  the first of each episode
-    window_value: Array  # [<= window]
+    window: EpisodeWindow
     memory: MasteryMemory  # of pacing by mastery, otherwise empty
     progress: Progress  # for advice only
 
@@ -113,6 +116,8 @@ class SPDL:
     against the KL to the target (Eq. 5, the paper's)"""
     mastery_level: float = 0.7
     """share of mastered episodes from which "mastery" approaches the target"""
+    covariance: Covariance = "full"
+    """"full", or "diagonal" to leave out correlations, also those of the given distributions"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
@@ -122,6 +127,7 @@ class SPDL:
         require_positive(self, "window", none_allowed=True)
         require_choice("start", self.start, ("initial", "target"))
         require_choice("pacing", self.pacing, ("tradeoff", "mastery"))
+        require_choice("covariance", self.covariance, get_args(Covariance))
         require(
             RETREAT <= self.mastery_level <= 1.0,
             f"mastery_level must lie in [{RETREAT}, 1], got {self.mastery_level} (default: 0.7)",
@@ -143,9 +149,7 @@ class SPDL:
             num_iterations=np.zeros((), np.int64),
             num_updates=np.zeros((), np.int64),
             mean_return=np.full((), np.nan),
-            window_context=np.zeros((0, contexts.size)),
-            window_observation=np.zeros((0, 0), np.float32),  # their size is not known yet
-            window_value=np.zeros(0),
+            window=EpisodeWindow.empty(contexts.size),
             memory=MasteryMemory.empty(contexts.size),
             progress=Progress.empty(),
         )
@@ -183,11 +187,11 @@ class SPDL:
 
     def remembered(self, state: SPDLState) -> Array:
         """Return the first observations of the episodes in the window."""
-        return state.window_observation
+        return state.window.observation
 
     def revalued(self, state: SPDLState, values: Array) -> SPDLState:
         """Return the state with the learner's current values of the episodes in the window."""
-        return state._replace(window_value=values)
+        return state._replace(window=state.window._replace(value=values))
 
     @property
     def uses_values(self) -> bool:
@@ -221,21 +225,20 @@ class SPDL:
             if kl_to_target < ARRIVED:
                 return num_updates
             if self.pacing == "mastery":
-                current = self._mastery_pacing(contexts).approached(contexts, current)
+                current = self._mastery_pacing(contexts).approached(current)
                 continue
             bound = self._std_lower_bound(kl_to_target)
-            current = gaussian_step(
-                current, target, no_contexts, no_values, 1.0, self.max_kl, bound, self.constraint
-            ).distribution
+            problem = (current, target, no_contexts, no_values, 1.0, self.max_kl, bound)
+            current = gaussian_step(*problem, self.constraint, self.covariance).distribution
         return give_up_after + 1
 
     def starting_point(self, contexts: ContextSpace) -> Gaussian:
         """Return the distribution before the first update."""
-        return contexts.require_gaussian(self.start, "SPDL")
+        return restrict(contexts.require_gaussian(self.start, "SPDL"), self.covariance)
 
     def target_of(self, contexts: ContextSpace) -> Gaussian:
         """Return the target, which must be a Gaussian."""
-        return contexts.require_gaussian("target", "SPDL")
+        return restrict(contexts.require_gaussian("target", "SPDL"), self.covariance)
 
     def _update_block(
         self, contexts: ContextSpace, states: Sequence[SPDLState], episodes: Sequence[Episodes]
@@ -276,7 +279,8 @@ class SPDL:
         least_std = STD_SHARE * self.starting_point(contexts).std
         if self.std_lower_bound is not None:
             least_std = np.array(self.std_lower_bound)
-        return MasteryPacing(self.mastery_level, self.max_kl, least_std)
+        target = self.target_of(contexts)
+        return MasteryPacing(self.mastery_level, self.max_kl, least_std, target, self.covariance)
 
     def _count(self, state: SPDLState, episodes: Episodes) -> SPDLState:
         """Count an iteration, and an update if it is due and there are episodes."""
@@ -284,23 +288,14 @@ class SPDL:
         if not episodes.num:
             return state._replace(num_iterations=num_iterations)
         is_due = num_iterations > self.update_offset
-        return self._remember(state, episodes)._replace(
+        window = state.window
+        if self.window is not None:
+            window = window.after(episodes, episodes.value, self.window)
+        return state._replace(
             num_iterations=num_iterations,
             num_updates=state.num_updates + int(is_due),
             mean_return=episodes.discounted_return.mean(),
-        )
-
-    def _remember(self, state: SPDLState, episodes: Episodes) -> SPDLState:
-        """Return the state with the latest episodes in its window, if it has one."""
-        if self.window is None:
-            return state
-        observation = np.asarray(episodes.first_observation, np.float32)
-        if len(state.window_value):
-            observation = np.concatenate([state.window_observation, observation])
-        return state._replace(
-            window_context=np.concatenate([state.window_context, episodes.context])[-self.window :],
-            window_observation=observation[-self.window :],
-            window_value=np.concatenate([state.window_value, episodes.value])[-self.window :],
+            window=window,
         )
 
     def _prepare(self, contexts: ContextSpace, state: SPDLState, episodes: Episodes) -> Update:
@@ -308,8 +303,8 @@ class SPDL:
         kl_to_target = current.kl(target)
         samples, values = episodes.context, episodes.value  # D5
         if self.window is not None and episodes.num:
-            samples, values = state.window_context, state.window_value
-        return prepare(
+            samples, values = state.window.context, state.window.value
+        update = prepare(
             current,
             target,
             samples,
@@ -319,6 +314,7 @@ class SPDL:
             self._std_lower_bound(kl_to_target),  # D3
             self.constraint,  # D1
         )
+        return regularised(update._replace(covariance=self.covariance))  # D6
 
     def _alpha(self, state: SPDLState, kl_to_target: float) -> float:
         if state.num_updates < self.alpha_offset:  # D2

@@ -74,7 +74,7 @@ def _tradeoff_signs(
     is_judged = state.num_iterations >= diagnosis.MIN_ITERATIONS
     if is_judged and not is_bounded and current.kl(target) > diagnosis.FAR:
         num_per_update = float(teacher.window or progress.episodes_per_iteration)
-        others.append(diagnosis.few_episodes(num_per_update, contexts.size))
+        others.append(diagnosis.few_episodes(num_per_update, contexts.size, teacher.covariance))
     others.append(
         diagnosis.fading(
             progress,

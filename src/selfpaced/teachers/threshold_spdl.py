@@ -6,24 +6,33 @@ A  J(current) >= threshold: minimise KL(q ‖ target) such that J(q) >= threshol
 B  J(current) < threshold, which was never reached: maximise J(q),
 C  J(current) < threshold, which was reached before: stay, and let the learner recover,
 
-all within the trust region. The Lagrangian of A is Eq. (5) of SPDL: the largest alpha with
-J(q) >= threshold is searched for, with SPDL's solver.
+all within the trust region; see `threshold_step.py`.
 
 Deviations:
-D1  the published solver is SciPy's trust-constr; a search over alpha finds the same optimum.
+D1  the published solver is SciPy's trust-constr; a search over alpha finds the same optimum,
+D2  with fewer episodes than parameters, J is a regression, see `regularised`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, final, get_args
 
 import numpy as np
 
 from selfpaced.contexts import ContextSpace, Gaussian, Role
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.gaussian_step import GaussianStep, Update, gaussian_steps, prepare
+from selfpaced.teachers.diagnosis import FAR, few_episodes
+from selfpaced.teachers.episode_window import EpisodeWindow
+from selfpaced.teachers.gaussian_step import (
+    Covariance,
+    Update,
+    prepare,
+    regularised,
+    restrict,
+)
+from selfpaced.teachers.threshold_step import Case, threshold_steps
 from selfpaced.validation import (
     require_choice,
     require_not_negative,
@@ -31,11 +40,7 @@ from selfpaced.validation import (
     require_std_bound,
 )
 
-LOG_ALPHAS = (-12.0, 12.0)  # natural logarithms, relative to the alpha of equal weights
-NUM_HALVINGS, NUM_SECANTS = 5, 7  # steps of the search
 LONG_WAIT = 50  # updates below the threshold before a warning
-
-Case = Literal["approach", "improve", "stay"]
 
 
 class ThresholdSPDLState(NamedTuple):
@@ -45,9 +50,8 @@ class ThresholdSPDLState(NamedTuple):
     cholesky: Array  # [C, C]
     is_reached: Array  # []
     num_iterations: Array  # []
-    window_context: Array  # [<= window, C]
-    window_observation: Array  # [<= window, O]
-    window_value: Array  # [<= window]
+    window: EpisodeWindow
+    num_episodes: Array  # []  in the latest update
     num_stays: Array  # []  updates of case C
 
 
@@ -81,6 +85,8 @@ class ThresholdSPDL:
     """number of latest episodes in an update; None uses the episodes of the iteration"""
     signal: Literal["value", "return"] = "value"
     """what J is the mean of: the critic's "value", or the discounted "return" (SAC)"""
+    covariance: Covariance = "full"
+    """"full", or "diagonal" to leave out correlations, also those of the given distributions"""
 
     def __post_init__(self) -> None:
         require_positive(self, "max_kl")
@@ -88,6 +94,7 @@ class ThresholdSPDL:
         require_std_bound(self.std_lower_bound)
         require_positive(self, "window", none_allowed=True)
         require_choice("signal", self.signal, ("value", "return"))
+        require_choice("covariance", self.covariance, get_args(Covariance))
 
     @property
     def required_gaussians(self) -> tuple[Role, ...]:
@@ -103,16 +110,15 @@ class ThresholdSPDL:
         """Start from the initial distribution."""
         require_std_bound(self.std_lower_bound, contexts.names)
         self._target(contexts)
-        start = contexts.require_gaussian("initial", "threshold SPDL")
+        start = restrict(contexts.require_gaussian("initial", "threshold SPDL"), self.covariance)
         zero = np.zeros((), np.int64)
         return ThresholdSPDLState(
             mean=start.mean,
             cholesky=start.cholesky,
             is_reached=np.zeros((), bool),
             num_iterations=zero,
-            window_context=np.zeros((0, contexts.size)),
-            window_observation=np.zeros((0, 0), np.float32),  # their size is not known yet
-            window_value=np.zeros(0),
+            window=EpisodeWindow.empty(contexts.size),
+            num_episodes=zero,
             num_stays=zero,
         )
 
@@ -154,7 +160,10 @@ class ThresholdSPDL:
         for index, result in zip(due, moved, strict=True):
             results[index] = result
         if self.window is None:
-            results = [(_without_window(state), metrics) for state, metrics in results]
+            results = [
+                (state._replace(window=state.window.cleared()), metrics)
+                for state, metrics in results
+            ]
         return results
 
     def gaussian(self, contexts: ContextSpace, state: ThresholdSPDLState) -> Gaussian:
@@ -163,11 +172,13 @@ class ThresholdSPDL:
 
     def remembered(self, state: ThresholdSPDLState) -> Array:
         """Return the first observations of the episodes in the window."""
-        return state.window_observation
+        return state.window.observation
 
     def revalued(self, state: ThresholdSPDLState, values: Array) -> ThresholdSPDLState:
         """Return the state with the learner's current values; returns stay what they are."""
-        return state._replace(window_value=values) if self.signal == "value" else state
+        if self.signal == "return":
+            return state
+        return state._replace(window=state.window._replace(value=values))
 
     def advice(
         self, contexts: ContextSpace, state: ThresholdSPDLState, num_remaining: int
@@ -186,10 +197,13 @@ class ThresholdSPDL:
                 f"expected value is below the threshold {self.threshold:g} again; lower threshold "
                 "or max_kl, or train the learner more per iteration",
             )
+        if num_updates > 0 and self.gaussian(contexts, state).kl(self._target(contexts)) > FAR:
+            few = few_episodes(float(state.num_episodes), contexts.size, self.covariance)
+            return (few,) if few else ()
         return ()
 
     def _target(self, contexts: ContextSpace) -> Gaussian:
-        return contexts.require_gaussian("target", "threshold SPDL")
+        return restrict(contexts.require_gaussian("target", "threshold SPDL"), self.covariance)
 
     def _remember(self, state: ThresholdSPDLState, episodes: Episodes) -> ThresholdSPDLState:
         """Count the iteration, and append its episodes to the window."""
@@ -197,26 +211,21 @@ class ThresholdSPDL:
         if not episodes.num:
             return state
         values = episodes.value if self.signal == "value" else episodes.discounted_return
-        observation = np.asarray(episodes.first_observation, np.float32)
-        if len(state.window_value):
-            observation = np.concatenate([state.window_observation, observation])
-        last = slice(None if self.window is None else -self.window, None)
-        return state._replace(
-            window_context=np.concatenate([state.window_context, episodes.context])[last],
-            window_observation=observation[last],
-            window_value=np.concatenate([state.window_value, values])[last],
-        )
+        window = state.window.after(episodes, values, self.window)
+        return state._replace(window=window, num_episodes=np.array(len(window.value)))
 
     def _move(
         self, contexts: ContextSpace, states: Sequence[ThresholdSPDLState]
     ) -> list[tuple[ThresholdSPDLState, Metrics]]:
         """Solve the updates of several seeds together, each by its case."""
         updates = [self._prepare(contexts, state) for state in states]
-        reached = [_expected(update, update.start) for update in updates]
+        reached = [update.expected_value(update.start) for update in updates]
         cases = [self._case(state, value) for state, value in zip(states, reached, strict=True)]
         moving = [index for index, case in enumerate(cases) if case != "stay"]
-        steps = self._solve(
-            [updates[index] for index in moving], [cases[index] for index in moving]
+        steps = threshold_steps(
+            [updates[index] for index in moving],
+            [cases[index] for index in moving],
+            self.threshold,
         )
         results = []
         for index, (state, update, case) in enumerate(zip(states, updates, cases, strict=True)):
@@ -242,99 +251,16 @@ class ThresholdSPDL:
             return "approach"
         return "stay" if state.is_reached else "improve"
 
-    def _solve(self, updates: Sequence[Update], cases: Sequence[Case]) -> list[GaussianStep]:
-        """Return the steps of cases A and B; A is searched for where the target alone fails."""
-        if not updates:
-            return []
-        first = [
-            _with_alpha(update, 0.0) if case == "improve" else _towards_target(update)
-            for update, case in zip(updates, cases, strict=True)
-        ]
-        steps = gaussian_steps(first)
-        failing = [
-            index
-            for index, (update, case) in enumerate(zip(updates, cases, strict=True))
-            if case == "approach" and _expected(update, steps[index].distribution) < self.threshold
-        ]
-        found = self._search([updates[index] for index in failing])
-        for index, step in zip(failing, found, strict=True):
-            steps[index] = step
-        return steps
-
-    def _search(self, updates: Sequence[Update]) -> list[GaussianStep]:
-        """Find alpha with J = threshold for several updates together; keep the best that reach it.
-
-        J falls with alpha. The bracket of log alpha is halved, then shrunk by the Illinois rule.
-        """
-        if not updates:
-            return []
-        bracket = np.tile(LOG_ALPHAS, (len(updates), 1))
-        excess = np.zeros_like(bracket)  # J - threshold at its ends; zero: not known
-        last_end = np.full(len(updates), -1)
-        scales = np.array([_scale(update) for update in updates])
-        best = gaussian_steps([_with_alpha(update, 0.0) for update in updates])
-        for number in range(NUM_HALVINGS + NUM_SECANTS):
-            share = np.full(len(updates), 0.5)
-            known = np.flatnonzero((excess != 0.0).all(axis=1) & (number >= NUM_HALVINGS))
-            share[known] = excess[known, 0] / (excess[known, 0] - excess[known, 1])
-            tried = bracket[:, 0] + share * (bracket[:, 1] - bracket[:, 0])
-            pairs = zip(updates, scales * np.exp(tried), strict=True)
-            steps = gaussian_steps([_with_alpha(update, alpha) for update, alpha in pairs])
-            for index, (update, step) in enumerate(zip(updates, steps, strict=True)):
-                above = _expected(update, step.distribution) - self.threshold
-                end = 0 if above >= 0 else 1
-                bracket[index, end], excess[index, end] = tried[index], above
-                if last_end[index] == end:
-                    excess[index, 1 - end] *= 0.5  # Illinois
-                last_end[index] = end
-                if above >= 0 and _nearer(update, step, best[index]):
-                    best[index] = step
-        return best
-
     def _prepare(self, contexts: ContextSpace, state: ThresholdSPDLState) -> Update:
         current, target = self.gaussian(contexts, state), self._target(contexts)
         is_far = current.kl(target) > self.kl_threshold
         bound = np.array(self.std_lower_bound) if self.std_lower_bound and is_far else None
-        return prepare(
-            current, target, state.window_context, state.window_value, 0.0, self.max_kl, bound
-        )
+        samples, values, max_kl = state.window.context, state.window.value, self.max_kl
+        update = prepare(current, target, samples, values, 0.0, max_kl, bound)
+        return regularised(update._replace(covariance=self.covariance))  # D2
 
     def _metrics(self, contexts: ContextSpace, state: ThresholdSPDLState) -> Metrics:
         return {
             "teacher/kl_to_target": self.gaussian(contexts, state).kl(self._target(contexts)),
             "teacher/reached": float(state.is_reached),
         }
-
-
-def _without_window(state: ThresholdSPDLState) -> ThresholdSPDLState:
-    return state._replace(
-        window_context=state.window_context[:0],
-        window_observation=state.window_observation[:0],
-        window_value=state.window_value[:0],
-    )
-
-
-def _expected(update: Update, new: Gaussian) -> float:
-    """Return J(new): the mean of the values, weighted by new(c) / current(c)."""
-    samples = update.contexts
-    ratio = np.exp(new.log_density(samples) - update.current.log_density(samples))
-    return float(ratio @ update.values / len(update.values))
-
-
-def _with_alpha(update: Update, alpha: float) -> Update:
-    return update._replace(alpha=float(alpha))
-
-
-def _towards_target(update: Update) -> Update:
-    """Return the update with the KL to the target alone."""
-    return update._replace(values=np.zeros_like(update.values), alpha=1.0)
-
-
-def _scale(update: Update) -> float:
-    """Return an alpha with which value and KL to the target weigh alike."""
-    spread = float(update.values.std()) + 1e-12
-    return spread / max(update.start.kl(update.target), 1e-12)
-
-
-def _nearer(update: Update, step: GaussianStep, other: GaussianStep) -> bool:
-    return step.distribution.kl(update.target) < other.distribution.kl(update.target)
