@@ -145,3 +145,33 @@ def test_minibatches_that_do_not_divide_the_steps_are_refused():
     )
     with pytest.raises(SelfpacedError, match="num_minibatches must divide the 4 steps"):
         learner.update(jax.random.key(0), spec, learner.init(jax.random.key(0), spec), steps)
+
+
+def test_a_shared_trunk_serves_policy_and_critic_and_learns_from_both():
+    learner = replace(QUICK, shared_trunk=True, activation="relu", hidden=(32, 16))
+    spec = probe_problem(Probe()).spec
+    parameters = learner.init(jax.random.key(0), spec).parameters
+    shapes = {name: [w.shape for w, _ in parameters[name]] for name in ("trunk", "policy", "value")}
+    assert shapes == {"trunk": [(2, 32), (32, 16)], "policy": [(16, 1)], "value": [(16, 1)]}
+
+    states = trained(Probe(length=1, reward="action"), learner, 150)
+    cues = [-0.7, 0.0, 0.7]
+    np.testing.assert_allclose(actions(learner, states, cues), [cues, cues], atol=0.2)
+
+
+def test_a_policy_with_a_shared_trunk_acts_in_numpy_as_in_jax():
+    learner = replace(QUICK, shared_trunk=True, activation="relu")
+    state = learner.init(jax.random.key(0), probe_problem(Probe()).spec)
+    host, seen = learner.host_state(state), np.array([[0.3, 0.0], [-0.4, 1.0]], np.float32)
+    assert "value" not in host.parameters
+    np.testing.assert_allclose(
+        learner.act(np.zeros((2, 1), np.float32), host, seen),
+        jax.vmap(learner.act, (0, None, 0))(jnp.zeros((2, 1)), state, jnp.array(seen)),
+        rtol=1e-5,
+        atol=1e-7,
+    )
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(SelfpacedError, match="activation must be one of tanh, relu, got 'gelu'"):
+        PPO(activation="gelu")

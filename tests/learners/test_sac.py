@@ -9,7 +9,7 @@ from scipy.stats import chisquare, kstest, norm
 
 from selfpaced import SAC, SelfpacedError
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.hashed_random import random_words
+from selfpaced.learners.hashed_random import normals, random_words
 from selfpaced.learners.networks import apply_layers
 from selfpaced.learners.replay import add_rows, empty_replay, sample_rows
 from selfpaced.learners.sac import Batch, sample_squashed
@@ -281,3 +281,47 @@ def test_training_without_the_replay_is_refused():
     state = QUICK.without_replay(QUICK.init(jax.random.key(0), SPEC))
     with pytest.raises(AssertionError, match="training needs the replay"):
         QUICK.act(jnp.zeros(1), state, jnp.zeros(2))
+
+
+def test_without_a_state_value_targets_are_the_smaller_slow_action_value_and_the_entropy():
+    learner = replace(
+        SMALL, state_value=False, learning_starts=0, batch_size=1, buffer_size=1, activation="relu"
+    )
+    state = learner.init(jax.random.key(0), SPEC)
+    assert "value" not in state.parameters
+    frozen = {"policy": state.parameters["policy"], "log_coefficient": jnp.float32(0.0)}
+    _, metrics = learner.update(jax.random.key(1), SPEC, state, some_steps())
+
+    words = random_words(jax.random.key(1), (3, 1))
+    after = jnp.array([[100.0], [101.0]])
+    action, log_probability = sample_squashed(frozen["policy"], normals(words[2:]), after, "relu")
+
+    def both(seen, action):
+        inputs = jnp.concatenate([seen, action]).T
+        first = jax.tree.map(lambda array: array[0], state.target)
+        second = jax.tree.map(lambda array: array[1], state.target)
+        pair = (first, second)
+        return jnp.stack([apply_layers(layers, inputs, "relu")[:, 0] for layers in pair])
+
+    target = 1.0 + DISCOUNT * (both(after, action).min(0) - log_probability)
+    seen = jnp.array([[0.0], [1.0]])
+    loss = 0.5 * ((both(seen, jnp.array([[0.5]])) - target) ** 2).sum()  # an action of 1 in ±2
+    np.testing.assert_allclose(metrics["learner/action_value_loss"], loss, rtol=1e-4)
+
+
+def test_without_a_state_value_the_policy_and_its_value_are_learned_as_well():
+    learner = replace(QUICK, state_value=False, activation="relu")
+    states = trained(Probe(length=1, reward="action"), learner, 30)
+    cues = [-0.7, 0.0, 0.7]
+    np.testing.assert_allclose(actions(learner, states, cues), [cues, cues], atol=0.2)
+    assert np.abs(values(learner, states, cues)).max() < 0.5  # the best reward is zero
+
+
+def test_update_every_is_the_number_of_steps_between_updates():
+    assert SAC().steps_per_update == 1
+    assert replace(QUICK, update_every=5).steps_per_update == 5
+    with pytest.raises(SelfpacedError, match="update_every must be positive, got 0"):
+        SAC(update_every=0)
+    quarter = replace(QUICK, update_every=4, learning_rate=1e-2)
+    states = trained(Probe(length=1, reward="one"), quarter, 40)
+    np.testing.assert_allclose(values(quarter, states, [0.0]), 1.0, atol=0.5)

@@ -23,6 +23,8 @@ def test_published_settings_of_currot():
         gae_lambda=0.99, value_coefficient=1.0, time_outs="terminal",
     )  # fmt: skip
     assert experiment.environment_steps / len(experiment.seeds) == 819_200
+    learner = neurips2020("goal-maze", "currot", "sac").method.learner
+    assert (learner.update_every, learner.activation, learner.state_value) == (5, "relu", False)
     maze = neurips2020("goal-maze", "currot", "sac").method.teacher
     assert (maze.num_particles, maze.threshold, maze.radius) == (500, 0.8, 1.2)
     assert maze.signal == "success"

@@ -11,7 +11,7 @@ import optax
 from selfpaced.learners.action_distributions import ActionDistribution, Outputs, distribution_of
 from selfpaced.learners.advantages import TimeOuts, advantages
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.networks import Layers, apply_layers, orthogonal_layers
+from selfpaced.learners.networks import Activation, Layers, apply_layers, orthogonal_layers
 from selfpaced.learners.normalisation import (
     Scaling,
     add_rows,
@@ -25,6 +25,7 @@ from selfpaced.records import Spec
 class PolicyParameters(TypedDict):
     """Parameters of the policy; the keys name arrays in saved files."""
 
+    trunk: NotRequired[Layers]  # only if policy and critic share their hidden layers
     policy: Layers  # of the outputs of the network, see `Outputs`
     log_std: NotRequired[jax.Array]  # [A]  only of a Gaussian
 
@@ -61,6 +62,8 @@ class Samples(NamedTuple):
 class ActorCritic:
     """Everything that PPO and TRPO share: all but `init` and `update`."""
 
+    activation: Activation
+
     @property
     def steps_per_update(self) -> None:
         """Update once per iteration, from all of its steps."""
@@ -68,16 +71,21 @@ class ActorCritic:
 
     def act(self, noise: jax.Array, state: OnPolicyState, observation: jax.Array) -> jax.Array:
         """Sample the policy. A continuous action is unbounded; the caller clips it."""
-        return state.distribution.sample(noise, _outputs_at(state, observation))
+        return state.distribution.sample(noise, self.outputs(state, observation))
 
     def policy(self, noise: jax.Array, state: OnPolicyState, observation: jax.Array) -> jax.Array:
         """Act as in training."""
         return self.act(noise, state, observation)
 
+    def outputs(self, state: OnPolicyState, observation: jax.Array) -> Outputs:
+        """Apply the policy to observations as the environment gives them."""
+        seen = standardise(state.scaling.observation, observation)
+        return outputs_of(state.parameters, seen, self.activation)
+
     def value(self, state: OnPolicyState, observation: jax.Array) -> jax.Array:
         """Estimate the discounted return with the critic, in units of the rewards."""
         seen = standardise(state.scaling.observation, observation)
-        value = estimate_value(state.parameters["value"], seen)
+        value = estimate_value(critic_of(state.parameters), seen, self.activation)
         return value if state.scaling.returns is None else value * scale_of(state.scaling.returns)
 
     def host_state(self, state: OnPolicyState) -> OnPolicyState:
@@ -105,14 +113,17 @@ def init_state(
     hidden: tuple[int, ...],
     normalise_observations: bool,
     normalise_rewards: bool,
+    shared_trunk: bool = False,
 ) -> OnPolicyState:
-    """Draw separate orthogonal networks; the state of the optimiser is left to the learner."""
+    """Draw orthogonal networks; the state of the optimiser is left to the learner."""
     key_policy, key_value = jax.random.split(key)
     inputs, distribution = (spec.observation_size, *hidden), distribution_of(spec)
-    parameters: Parameters = {
-        "policy": orthogonal_layers(key_policy, (*inputs, spec.noise_size), output_gain=0.01),
-        "value": orthogonal_layers(key_value, (*inputs, 1), output_gain=1.0),
-    }
+    policy = orthogonal_layers(key_policy, (*inputs, spec.noise_size), output_gain=0.01)
+    critic_inputs = inputs[-1:] if shared_trunk else inputs
+    value = orthogonal_layers(key_value, (*critic_inputs, 1), output_gain=1.0)
+    parameters: Parameters = {"policy": policy, "value": value}
+    if shared_trunk:
+        parameters = {"trunk": policy[:-1], "policy": policy[-1:], "value": value}
     log_std = distribution.init_log_std()
     if log_std is not None:
         parameters["log_std"] = log_std
@@ -123,19 +134,31 @@ def init_state(
 def policy_of(parameters: Parameters) -> PolicyParameters:
     """Return the parameters without the critic's."""
     policy: PolicyParameters = {"policy": parameters["policy"]}
+    if "trunk" in parameters:
+        policy["trunk"] = parameters["trunk"]
     if "log_std" in parameters:
         policy["log_std"] = parameters["log_std"]
     return policy
 
 
-def outputs_of(policy: PolicyParameters, observation: jax.Array) -> Outputs:
+def critic_of(parameters: Parameters) -> Layers:
+    """Return all layers of the critic, those of a shared trunk first."""
+    return [*parameters.get("trunk", []), *parameters["value"]]
+
+
+def outputs_of(
+    policy: PolicyParameters, observation: jax.Array, activation: Activation = "tanh"
+) -> Outputs:
     """Apply the policy to scaled observations [..., O]."""
-    return Outputs(apply_layers(policy["policy"], observation), policy.get("log_std"))
+    layers = [*policy.get("trunk", []), *policy["policy"]]
+    return Outputs(apply_layers(layers, observation, activation), policy.get("log_std"))
 
 
-def estimate_value(layers: Layers, observation: jax.Array) -> jax.Array:
+def estimate_value(
+    layers: Layers, observation: jax.Array, activation: Activation = "tanh"
+) -> jax.Array:
     """Apply the critic to scaled observations [..., O]; the result is scaled, too."""
-    return apply_layers(layers, observation)[..., 0]
+    return apply_layers(layers, observation, activation)[..., 0]
 
 
 def prepare(
@@ -151,7 +174,7 @@ def prepare(
     The critic predicts returns in units of their scale. When the scale moves, the last layer moves
     the other way, so that values do not jump (as in PopArt, van Hasselt et al., 2016).
     """
-    outputs = _outputs_at(state, rollout.observation)
+    outputs = critic.outputs(state, rollout.observation)
     before = state.distribution.log_probability(outputs, rollout.action)
     observation, returns = state.scaling
     if observation is not None:
@@ -168,10 +191,6 @@ def prepare(
         state = state._replace(scaling=Scaling(observation, moved))
     seen = standardise(observation, rollout.observation)
     return state, Samples(seen, rollout.action, before, advantage, target)
-
-
-def _outputs_at(state: OnPolicyState, observation: jax.Array) -> Outputs:
-    return outputs_of(state.parameters, standardise(state.scaling.observation, observation))
 
 
 def _in_units_of(state: OnPolicyState, old: jax.Array, new: jax.Array) -> OnPolicyState:

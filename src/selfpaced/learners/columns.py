@@ -10,13 +10,15 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from selfpaced.learners.networks import Layers
+from selfpaced.learners.networks import Activation, Layers, activate
 
 
-def apply_to_columns(layers: Layers, columns: jax.Array) -> jax.Array:
+def apply_to_columns(
+    layers: Layers, columns: jax.Array, activation: Activation = "tanh"
+) -> jax.Array:
     """Return for columns what `apply_layers` returns for rows; networks may be stacked."""
     for index, (weight, bias) in enumerate(layers):
-        inputs = jnp.tanh(columns) if index else columns
+        inputs = activate(activation, columns) if index else columns
         columns = _layer(
             weight, bias, jnp.broadcast_to(inputs, (*weight.shape[:-2], *inputs.shape[-2:]))
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import cast
+from typing import Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -13,23 +13,36 @@ import numpy as np
 from selfpaced.records import Array
 
 Layers = list[tuple[jax.Array, jax.Array]]
+Activation = Literal["tanh", "relu"]
 Transform = Callable[[jax.Array], jax.Array]
 
 
-def apply_layers(layers: Layers, inputs: jax.Array) -> jax.Array:
-    """Apply tanh between layers and nothing after the last; features are the last axis.
+def apply_layers(layers: Layers, inputs: jax.Array, activation: Activation = "tanh") -> jax.Array:
+    """Apply the activation between layers and nothing after the last; features are the last axis.
 
     Compute on columns: with few features and many samples that takes half the time on a CPU.
     If all arguments are NumPy arrays, compute in NumPy (see `ActsInNumPy`).
     """
     if isinstance(inputs, np.ndarray) and isinstance(layers[0][0], np.ndarray):
-        return cast(jax.Array, _apply_in_numpy(layers, inputs))
+        return cast(jax.Array, _apply_in_numpy(layers, inputs, activation))
     columns = jnp.moveaxis(inputs, -1, 0)
     for index, (weight, bias) in enumerate(layers):
-        activation = jnp.tanh(columns) if index else columns
-        columns = jnp.tensordot(weight, activation, axes=(0, 0))
+        active = activate(activation, columns) if index else columns
+        columns = jnp.tensordot(weight, active, axes=(0, 0))
         columns = columns + bias.reshape(-1, *[1] * (columns.ndim - 1))
     return jnp.moveaxis(columns, 0, -1)
+
+
+def activate(activation: Activation, inputs: jax.Array) -> jax.Array:
+    """Apply an activation to every number.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from selfpaced.learners.networks import activate
+        >>> activate("relu", jnp.array([-1.0, 2.0]))
+        Array([0., 2.], dtype=float32)
+    """
+    return jnp.tanh(inputs) if activation == "tanh" else jax.nn.relu(inputs)
 
 
 def orthogonal_layers(key: jax.Array, sizes: Sequence[int], output_gain: float) -> Layers:
@@ -60,9 +73,11 @@ def glorot_networks(key: jax.Array, networks: Sequence[Sequence[int]]) -> list[L
     ]
 
 
-def _apply_in_numpy(layers: Layers, rows: Array) -> Array:
+def _apply_in_numpy(layers: Layers, rows: Array, activation: Activation) -> Array:
     for index, (weight, bias) in enumerate(layers):
-        rows = (np.tanh(rows) if index else rows) @ weight + bias
+        if index:
+            rows = np.tanh(rows) if activation == "tanh" else np.maximum(rows, 0.0)
+        rows = rows @ weight + bias
     return rows
 
 

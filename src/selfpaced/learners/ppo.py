@@ -21,6 +21,7 @@ from selfpaced.learners.actor_critic import (
     OnPolicyState,
     Parameters,
     Samples,
+    critic_of,
     estimate_value,
     init_state,
     outputs_of,
@@ -28,6 +29,7 @@ from selfpaced.learners.actor_critic import (
 )
 from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
+from selfpaced.learners.networks import Activation
 from selfpaced.learners.shuffling import shuffled
 from selfpaced.records import Spec
 from selfpaced.validation import (
@@ -64,7 +66,7 @@ class PPO(ActorCritic):
     """
 
     hidden: tuple[int, ...] = (64, 64)
-    """units of each tanh layer; policy and value network are separate"""
+    """units of each hidden layer"""
     learning_rate: float = 2.5e-4
     """of Adam, constant"""
     num_epochs: int = 4
@@ -87,6 +89,10 @@ class PPO(ActorCritic):
     """scale observations by running mean and standard deviation"""
     normalise_rewards: bool = False
     """let the critic learn returns in units of their running root mean square"""
+    activation: Activation = "tanh"
+    """function between the layers: "tanh" or "relu" (rectified linear)"""
+    shared_trunk: bool = False
+    """share the hidden layers of policy and critic; otherwise they are separate networks"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -98,11 +104,17 @@ class PPO(ActorCritic):
         )
         require_not_negative(self, "value_coefficient", "entropy_coefficient")
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
+        require_choice("activation", self.activation, get_args(Activation))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Draw orthogonal networks; the policy's std is one, in units of the environment."""
         state = init_state(
-            key, spec, self.hidden, self.normalise_observations, self.normalise_rewards
+            key,
+            spec,
+            self.hidden,
+            self.normalise_observations,
+            self.normalise_rewards,
+            self.shared_trunk,
         )
         return state._replace(optimiser=self._optimiser().init(state.parameters))
 
@@ -136,7 +148,7 @@ class PPO(ActorCritic):
 
         state, metrics = jax.lax.scan(epoch, state, jax.random.split(key, self.num_epochs))
         last = {f"learner/{name}": history[-1].mean() for name, history in metrics.items()}
-        outputs = outputs_of(state.parameters, samples.observation)
+        outputs = outputs_of(state.parameters, samples.observation, self.activation)
         return state, last | state.distribution.metrics(outputs)
 
     def loss(
@@ -145,12 +157,13 @@ class PPO(ActorCritic):
         """Return the loss of a minibatch, Eq. (7) and (9) of Schulman et al., and metrics."""
         advantage = batch.advantage - batch.advantage.mean()
         advantage = advantage / (advantage.std() + 1e-8)  # per minibatch
-        outputs = outputs_of(parameters, batch.observation)
+        outputs = outputs_of(parameters, batch.observation, self.activation)
         log_ratio = distribution.log_probability(outputs, batch.action) - batch.log_probability
         ratio = jnp.exp(log_ratio)
         clipped = jnp.clip(ratio, 1.0 - self.clip, 1.0 + self.clip)
         policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
-        error = estimate_value(parameters["value"], batch.observation) - batch.target_value
+        value = estimate_value(critic_of(parameters), batch.observation, self.activation)
+        error = value - batch.target_value
         value_loss = 0.5 * (error**2).mean()
         entropy = distribution.entropy(outputs)
         loss = (

@@ -1,21 +1,22 @@
-"""Soft actor-critic (Haarnoja et al., 2018), in the variant with a state-value network.
+"""Soft actor-critic (Haarnoja et al., 2018), with a state-value network or without.
 
-This is the variant of the paper's experiments: a policy, two action values, a state value and its
-slow copy. Defaults and initialisation follow the library that the paper used. The paper's own
-settings are in the presets.
+The variant of the paper's experiments has a policy, two action values, a state value and its slow
+copy. Later experiments leave the state value out and keep slow copies of the action values.
+Defaults and initialisation follow the library that the paper used. The paper's own settings are in
+the presets.
 
 All gradients of an update are taken at the same parameters, with one sample of the policy per
 state, and Adam treats every number separately. One gradient of the sum of the losses and one
 optimiser are therefore equivalent to that library's three optimisers for the policy, the values and
 the coefficient. Deviations from it:
-D1  with several environments there is one update per step of all of them,
+D1  with several environments there is one update per `update_every` steps of all of them,
 D2  random numbers come from a hash of the key, see `random_words`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict, final, get_args
+from typing import NamedTuple, NotRequired, TypedDict, final, get_args
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
 from selfpaced.learners.columns import apply_to_columns
 from selfpaced.learners.hashed_random import normals, random_words
-from selfpaced.learners.networks import Layers, apply_layers, glorot_networks
+from selfpaced.learners.networks import Activation, Layers, apply_layers, glorot_networks
 from selfpaced.learners.normalisation import Moments, init_moments, standardise
 from selfpaced.learners.normalisation import add_rows as add_moments
 from selfpaced.learners.replay import Replay, add_rows, empty_replay, sample_rows
@@ -64,7 +65,7 @@ class SAC:
     """
 
     hidden: tuple[int, ...] = (64, 64)
-    """units of each tanh layer, in every network"""
+    """units of each hidden layer, in every network"""
     learning_rate: float = 3e-4
     """of Adam, for all networks"""
     buffer_size: int = 50_000
@@ -81,10 +82,16 @@ class SAC:
     """treat truncation as "terminal" (as in the paper), or "bootstrap" with the value behind it"""
     normalise_observations: bool = False
     """scale observations by running mean and standard deviation"""
+    update_every: int = 1
+    """steps of each environment per update; must divide those of an iteration"""
+    activation: Activation = "tanh"
+    """function between the layers: "tanh" or "relu" (rectified linear)"""
+    state_value: bool = True
+    """learn a state value (as in the paper); otherwise learn from slow copies of action values"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
-        require_positive(self, "learning_rate", "buffer_size", "batch_size")
+        require_positive(self, "learning_rate", "buffer_size", "batch_size", "update_every")
         require_not_negative(self, "learning_starts")
         require(
             self.buffer_size >= self.batch_size,
@@ -96,11 +103,12 @@ class SAC:
             f"target_rate must lie in (0, 1], got {self.target_rate}; the paper uses 0.005",
         )
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
+        require_choice("activation", self.activation, get_args(Activation))
 
     @property
     def steps_per_update(self) -> int:
-        """Update after every step (D1)."""
-        return 1
+        """Update after every few steps (D1)."""
+        return self.update_every
 
     def init(self, key: jax.Array, spec: Spec) -> SACState:
         """Draw Glorot networks; the coefficient is one and the replay is empty."""
@@ -117,7 +125,7 @@ class SAC:
         parameters = self._init_parameters(key, spec)
         return SACState(
             parameters,
-            parameters["value"],
+            _critic_of(parameters),
             self._optimiser().init(parameters),
             empty_replay(self.buffer_size, 2 * spec.observation_size + spec.action_size + 2),
             jnp.array([(high + low) / 2.0, (high - low) / 2.0], jnp.float32),
@@ -136,13 +144,22 @@ class SAC:
     def policy(self, noise: jax.Array, state: SACState, observation: jax.Array) -> jax.Array:
         """Sample the policy, whether learning has started or not; the replay is not needed."""
         seen = standardise(state.scaling, observation)
-        mean, log_std = _gaussian(apply_layers(state.parameters["policy"], seen))
+        mean, log_std = _gaussian(apply_layers(state.parameters["policy"], seen, self.activation))
         return state.box[0] + state.box[1] * jnp.tanh(mean + jnp.exp(log_std) * noise)
 
     def value(self, state: SACState, observation: jax.Array) -> jax.Array:
-        """Estimate the discounted return with the state value, which includes later entropy."""
+        """Estimate the discounted return with the critic, which includes later entropy.
+
+        Without a state value it is the smaller action value of the policy's median action.
+        """
         seen = standardise(state.scaling, observation)
-        return apply_layers(state.parameters["value"], seen)[..., 0]
+        if "value" in state.parameters:
+            return apply_layers(state.parameters["value"], seen, self.activation)[..., 0]
+        mean, _ = _gaussian(apply_layers(state.parameters["policy"], seen, self.activation))
+        inputs = jnp.concatenate([seen, jnp.tanh(mean)], -1)
+        pair = (_of_pair(state.parameters["action_values"], index) for index in range(2))
+        first, second = (apply_layers(layers, inputs, self.activation)[..., 0] for layers in pair)
+        return jnp.minimum(first, second)
 
     def update(
         self, key: jax.Array, spec: Spec, state: SACState, rollout: Rollout
@@ -158,14 +175,15 @@ class SAC:
         replay = add_rows(past, rows)
         learns = ~self._explores(past) & (replay.num_added >= self.batch_size)
         # first the words that choose the batch, then those for the policy (D2)
-        words = random_words(key, (1 + spec.action_size, self.batch_size))
+        num_actions = 1 if self.state_value else 2  # without it, also at the next observation
+        words = random_words(key, (1 + num_actions * spec.action_size, self.batch_size))
         scaling = state.scaling
         if scaling is not None:
             scaling = add_moments(scaling, rollout.observation)
         batch = _unpack(spec, scaling, sample_rows(words[0], replay))
-        noise = normals(words[1:])
+        noise, *later_noise = jnp.split(normals(words[1:]), num_actions)
 
-        next_value = apply_to_columns(state.target, batch.next_observation)[0]
+        next_value = self._next_value(state, batch.next_observation, *later_noise)
         target = batch.reward + spec.discount * batch.future * next_value
         gradient, metrics = jax.grad(self.loss, has_aux=True)(
             state.parameters, batch, noise, target
@@ -180,7 +198,7 @@ class SAC:
         slow = jax.tree.map(
             lambda slow, fast: slow + self.target_rate * (fast - slow),
             state.target,
-            parameters["value"],
+            _critic_of(parameters),
         )
         return SACState(parameters, slow, memory, replay, state.box, scaling), metrics
 
@@ -217,23 +235,32 @@ class SAC:
         """Return the sum of all losses; each has a gradient in its own parameters only."""
         log_coefficient = parameters["log_coefficient"]
         coefficient = jnp.exp(jax.lax.stop_gradient(log_coefficient))
-        action, log_probability = sample_squashed(parameters["policy"], noise, batch.observation)
+        action, log_probability = sample_squashed(
+            parameters["policy"], noise, batch.observation, self.activation
+        )
 
         # one by one, not stacked: the policy's loss needs no gradient through the second
         frozen = jax.lax.stop_gradient(parameters["action_values"])
-        first = _action_value(_of_pair(frozen, 0), batch.observation, action)
-        second = _action_value(
-            _of_pair(frozen, 1), batch.observation, jax.lax.stop_gradient(action)
+        first = self._action_value(_of_pair(frozen, 0), batch.observation, action)
+        second = self._action_value(
+            _of_pair(frozen, 1),
+            batch.observation,
+            jax.lax.stop_gradient(action) if self.state_value else action,
         )
-        policy_loss = (coefficient * log_probability - first).mean()  # Q1, not the smaller
+        smaller = jnp.minimum(first, second)
+        aim = first if self.state_value else smaller  # Q1 in the variant of the paper
+        policy_loss = (coefficient * log_probability - aim).mean()
 
-        remembered = _action_value(parameters["action_values"], batch.observation, batch.action)
+        remembered = self._action_value(
+            parameters["action_values"], batch.observation, batch.action
+        )
         action_value_loss = 0.5 * ((remembered - target) ** 2).mean(-1).sum()
 
-        smaller = jnp.minimum(first, second)
-        soft_value = jax.lax.stop_gradient(smaller - coefficient * log_probability)
-        value = apply_to_columns(parameters["value"], batch.observation)[0]
-        value_loss = 0.5 * ((value - soft_value) ** 2).mean()
+        value_loss = jnp.float32(0.0)
+        if self.state_value:
+            soft_value = jax.lax.stop_gradient(smaller - coefficient * log_probability)
+            value = apply_to_columns(parameters["value"], batch.observation, self.activation)[0]
+            value_loss = 0.5 * ((value - soft_value) ** 2).mean()
 
         entropy = -jax.lax.stop_gradient(log_probability).mean()
         target_entropy = -len(action) if self.target_entropy is None else self.target_entropy
@@ -246,6 +273,22 @@ class SAC:
             "learner/entropy_coefficient": coefficient,
         }
 
+    def _next_value(
+        self, state: SACState, observation: jax.Array, noise: jax.Array | None = None
+    ) -> jax.Array:
+        """Estimate the value of next observations with the slow copy."""
+        if noise is None:
+            return apply_to_columns(state.target, observation, self.activation)[0]
+        action, log_probability = sample_squashed(
+            state.parameters["policy"], noise, observation, self.activation
+        )
+        smaller = self._action_value(state.target, observation, action).min(0)
+        return smaller - jnp.exp(state.parameters["log_coefficient"]) * log_probability
+
+    def _action_value(self, layers: Layers, observation: jax.Array, action: jax.Array) -> jax.Array:
+        inputs = jnp.concatenate([observation, action])
+        return apply_to_columns(layers, inputs, self.activation)[..., 0, :]
+
     def _optimiser(self) -> optax.GradientTransformation:
         return optax.flatten(optax.adam(self.learning_rate))  # one vector: fewer operations
 
@@ -256,23 +299,26 @@ class SAC:
     def _init_parameters(self, key: jax.Array, spec: Spec) -> Parameters:
         trunk = (spec.observation_size, *self.hidden)
         with_action = (spec.observation_size + spec.action_size, *self.hidden, 1)
-        mean, log_std, first, second, value = glorot_networks(
+        state_values = [(*trunk, 1)] if self.state_value else []
+        mean, log_std, first, second, *values = glorot_networks(
             key,
             [
                 (*trunk, spec.action_size),
                 (trunk[-1], spec.action_size),
                 with_action,
                 with_action,
-                (*trunk, 1),
+                *state_values,
             ],
         )
         heads = jax.tree.map(lambda *head: jnp.concatenate(head, -1), mean[-1], log_std[0])
-        return {
+        parameters: Parameters = {
             "policy": [*mean[:-1], heads],
             "action_values": jax.tree.map(lambda *pair: jnp.stack(pair), first, second),
-            "value": value,
             "log_coefficient": jnp.float32(0.0),
         }
+        if values:
+            parameters["value"] = values[0]
+        return parameters
 
 
 class Parameters(TypedDict):
@@ -280,15 +326,15 @@ class Parameters(TypedDict):
 
     policy: Layers  # mean and log-std, one after the other
     action_values: Layers  # two networks, stacked
-    value: Layers
+    value: NotRequired[Layers]  # only of the variant with a state value
     log_coefficient: jax.Array  # of the entropy
 
 
 class SACState(NamedTuple):
-    """Networks, the slow copy of the state value, the state of the optimiser, and past steps."""
+    """Networks, the slow copy of the critic, the state of the optimiser, and past steps."""
 
     parameters: Parameters
-    target: Layers  # slow copy of the state value
+    target: Layers  # slow copy of the state value, or of the action values
     optimiser: optax.OptState
     replay: Replay | None  # None outside training
     box: jax.Array  # [2, A] centre and half-width of the legal actions
@@ -306,10 +352,10 @@ class Batch(NamedTuple):
 
 
 def sample_squashed(
-    layers: Layers, noise: jax.Array, observation: jax.Array
+    layers: Layers, noise: jax.Array, observation: jax.Array, activation: Activation = "tanh"
 ) -> tuple[jax.Array, jax.Array]:
     """Return actions in [-1, 1] and their log-probabilities; all arguments are columns."""
-    mean, log_std = _gaussian(apply_to_columns(layers, observation), axis=0)
+    mean, log_std = _gaussian(apply_to_columns(layers, observation, activation), axis=0)
     action = jnp.tanh(mean + jnp.exp(log_std) * noise)
     unsquashed = -0.5 * (noise**2 + jnp.log(2.0 * jnp.pi)) - log_std
     return action, (unsquashed - jnp.log(1.0 - action**2 + SQUASH_EPSILON)).sum(0)
@@ -325,8 +371,9 @@ def _gaussian(outputs: jax.Array, axis: int = -1) -> tuple[jax.Array, jax.Array]
     return mean, jnp.clip(log_std, *LOG_STD_RANGE)
 
 
-def _action_value(layers: Layers, observation: jax.Array, action: jax.Array) -> jax.Array:
-    return apply_to_columns(layers, jnp.concatenate([observation, action]))[..., 0, :]
+def _critic_of(parameters: Parameters) -> Layers:
+    """Return the network whose slow copy gives the targets."""
+    return parameters.get("value", parameters["action_values"])
 
 
 def _of_pair(layers: Layers, index: int) -> Layers:

@@ -16,7 +16,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from selfpaced.errors import require
-from selfpaced.learners.action_distributions import ActionDistribution
+from selfpaced.learners.action_distributions import ActionDistribution, Outputs
 from selfpaced.learners.actor_critic import (
     ActorCritic,
     OnPolicyState,
@@ -31,7 +31,7 @@ from selfpaced.learners.actor_critic import (
 )
 from selfpaced.learners.advantages import TimeOuts
 from selfpaced.learners.base import Rollout
-from selfpaced.learners.networks import Layers
+from selfpaced.learners.networks import Activation, Layers
 from selfpaced.learners.shuffling import shuffled
 from selfpaced.learners.trust_region import (
     conjugate_gradient,
@@ -72,7 +72,7 @@ class TRPO(ActorCritic):
     """
 
     hidden: tuple[int, ...] = (64, 64)
-    """units of each tanh layer; policy and value network are separate"""
+    """units of each hidden layer; policy and value network are separate"""
     max_kl: float = 0.01
     """largest KL between successive policies"""
     gae_lambda: float = 0.98
@@ -93,6 +93,8 @@ class TRPO(ActorCritic):
     """scale observations by running mean and standard deviation"""
     normalise_rewards: bool = False
     """let the critic learn returns in units of their running root mean square"""
+    activation: Activation = "tanh"
+    """function between the layers: "tanh" or "relu" (rectified linear)"""
 
     def __post_init__(self) -> None:
         require_layers(self, "hidden")
@@ -104,6 +106,7 @@ class TRPO(ActorCritic):
             f"gae_lambda must lie in [0, 1], got {self.gae_lambda}; the paper uses 0.99",
         )
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
+        require_choice("activation", self.activation, get_args(Activation))
 
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Draw orthogonal networks; the policy's std is one, in units of the environment."""
@@ -121,7 +124,8 @@ class TRPO(ActorCritic):
         policy, metrics = self.improve_policy(state.parameters, distribution, samples)
         layers, memory, value_loss = self.fit_value(key, state, samples)
         metrics["learner/value_loss"] = value_loss
-        metrics |= distribution.metrics(outputs_of(policy, samples.observation))
+        outputs = outputs_of(policy, samples.observation, self.activation)
+        metrics |= distribution.metrics(outputs)
         parameters: Parameters = {**policy, "value": layers}
         return state._replace(parameters=parameters, optimiser=memory), metrics
 
@@ -141,20 +145,21 @@ class TRPO(ActorCritic):
         """Solve F s = g, scale s to the trust region, and halve it until it is an improvement."""
         policy = policy_of(parameters)
         start, unravel = ravel_pytree(policy)
-        old = outputs_of(policy, samples.observation)
+        old = outputs_of(policy, samples.observation, self.activation)
+
+        def outputs_at(flat: jax.Array) -> Outputs:
+            return outputs_of(unravel(flat), samples.observation, self.activation)
 
         def surrogate(flat: jax.Array) -> jax.Array:
-            outputs = outputs_of(unravel(flat), samples.observation)
-            after = distribution.log_probability(outputs, samples.action)
+            after = distribution.log_probability(outputs_at(flat), samples.action)
             return (jnp.exp(after - samples.log_probability) * samples.advantage).mean()
 
         def try_out(flat: jax.Array) -> tuple[jax.Array, jax.Array]:
-            kl = distribution.kl(old, outputs_of(unravel(flat), samples.observation))
-            return surrogate(flat) - surrogate_before, kl
+            return surrogate(flat) - surrogate_before, distribution.kl(old, outputs_at(flat))
 
         surrogate_before, gradient = jax.value_and_grad(surrogate)(start)
         some = samples.observation[::FISHER_STRIDE]
-        fisher = fisher_product(policy, distribution, some, self.cg_damping)
+        fisher = fisher_product(policy, distribution, some, self.cg_damping, self.activation)
         direction = conjugate_gradient(fisher, gradient, self.cg_iterations)
         curvature = direction @ fisher(direction)
         step = direction * jnp.sqrt(2.0 * self.max_kl / jnp.maximum(curvature, 1e-30))
@@ -172,7 +177,8 @@ class TRPO(ActorCritic):
         optimiser = self._optimiser()
 
         def loss(layers: Layers, observation: jax.Array, target: jax.Array) -> jax.Array:
-            return ((estimate_value(layers, observation) - target) ** 2).mean()
+            value = estimate_value(layers, observation, self.activation)
+            return ((value - target) ** 2).mean()
 
         def learn(fit: _Fit, batch: tuple[jax.Array, jax.Array]) -> tuple[_Fit, jax.Array]:
             before, gradient = jax.value_and_grad(loss)(fit.layers, *batch)

@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 
 from selfpaced.learners.action_distributions import ActionDistribution, Outputs
 from selfpaced.learners.actor_critic import PolicyParameters, outputs_of
+from selfpaced.learners.networks import Activation
 
 RESIDUAL_TOLERANCE = 1e-10  # squared length at which a linear system counts as solved
 NUM_HALVINGS = 10  # of the step, before it is rejected
@@ -26,6 +27,7 @@ def fisher_product(
     distribution: ActionDistribution,
     observation: jax.Array,
     damping: float,
+    activation: Activation = "tanh",
 ) -> Callable[[jax.Array], jax.Array]:
     """Return a function that multiplies a vector with the damped Fisher matrix.
 
@@ -35,7 +37,7 @@ def fisher_product(
     start, unravel = ravel_pytree(policy)
 
     def outputs_at(flat: jax.Array) -> Outputs:
-        return outputs_of(unravel(flat), observation)
+        return outputs_of(unravel(flat), observation, activation)
 
     outputs, push = jax.linearize(outputs_at, start)
     pull = jax.linear_transpose(push, start)

@@ -1,7 +1,6 @@
 """The goal maze: sparse goal reaching of CURROT (Klink et al., ICML 2022 and TPAMI 2024).
 
-Deviations from the published experiments: SAC has a state-value network and tanh layers, and makes
-one update per step, not one per five.
+Deviation from the published experiments: the initial weights of SAC are Glorot's.
 """
 
 from __future__ import annotations
@@ -59,6 +58,9 @@ TPAMI2024 = Preset(
             learning_starts=1000,
             batch_size=512,
             time_outs="bootstrap",
+            update_every=5,
+            activation="relu",
+            state_value=False,
         )
     },
     budgets={
