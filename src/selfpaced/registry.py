@@ -103,6 +103,8 @@ PROBLEMS: Registry[Problem] = Registry(
         "point-mass-3d": "selfpaced.presets.point_mass:POINT_MASS_3D",
         "point-mass-2d": "selfpaced.presets.point_mass:POINT_MASS_2D",
         "point-mass-2d-bimodal": "selfpaced.presets.point_mass_bimodal:POINT_MASS_2D_BIMODAL",
+        "point-mass-6d": "selfpaced.presets.point_mass_nd:POINT_MASS_6D",
+        "point-mass-6d-bimodal": "selfpaced.presets.point_mass_nd:POINT_MASS_6D_BIMODAL",
         "goal-maze": "selfpaced.presets.goal_maze:GOAL_MAZE",
         "ball-catching": "selfpaced.presets.ball_catching:BALL_CATCHING",
         "ant-gate": "selfpaced.presets.ant_gate:ANT_GATE",

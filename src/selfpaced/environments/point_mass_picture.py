@@ -51,11 +51,13 @@ _X = ((np.arange(SIZE, dtype=np.float32) + 0.5) / PIXELS_PER_UNIT - (ARENA + MAR
 _Y = -_X.T
 
 
-def draw_point_mass(path: Sequence[PointMassState], terminated: bool) -> NDArray[np.uint8]:
+def draw_point_mass(
+    path: Sequence[PointMassState], terminated: bool, wall: float = WALL_WIDTH
+) -> NDArray[np.uint8]:
     """Draw the arena, the mass and its trail; mark a crash by a cross."""
     points = [tuple(np.asarray(state.position).tolist()) for state in path]
     gate, width, friction = np.asarray(path[-1].context).tolist()
-    image = _draw_arena(gate, width, friction).copy()
+    image = _draw_arena(gate, width, friction, wall).copy()
     _paint_trail(image, points)
     x, y = points[-1]
     _paint(image, _disc(x + 0.03, y - 0.05, MASS_RADIUS + 0.02), (0, 0, 0), 0.16)  # shadow
@@ -75,7 +77,7 @@ def pixel_of(x: float, y: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8)  # the same throughout an episode
-def _draw_arena(gate: float, width: float, friction: float) -> Floats:
+def _draw_arena(gate: float, width: float, friction: float, wall: float) -> Floats:
     image = np.full((SIZE, SIZE, 3), OUTSIDE, np.float32)
     share = min(max(friction / MOST_FRICTION, 0.0), 1.0)
     rim, ground = (_box(-half, half, -half, half) for half in (ARENA + RIM_WIDTH, ARENA))
@@ -91,7 +93,7 @@ def _draw_arena(gate: float, width: float, friction: float) -> Floats:
     _paint(image, _disc(*GOAL, GOAL_RADIUS), GOAL_COLOUR, 0.85)
     for left, right in ((-ARENA, gate - 0.5 * width), (gate + 0.5 * width, ARENA)):
         if left < right:
-            _paint(image, _box(left, right, -0.5 * WALL_WIDTH, 0.5 * WALL_WIDTH), WALL)
+            _paint(image, _box(left, right, -0.5 * wall, 0.5 * wall), WALL)
     return image
 
 
