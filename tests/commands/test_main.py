@@ -11,7 +11,7 @@ import pytest
 
 from selfpaced import LEARNERS, TEACHERS, EpisodicPolicy, EpisodicUpdate, __version__
 from selfpaced.commands.main import COMMANDS, Command, find_commands, main, reported_errors
-from selfpaced.commands.options import Repetitions
+from selfpaced.commands.options import LogOptions, Repetitions
 from selfpaced.commands.train import MethodOptions
 from selfpaced.environments.ant_gate import AntGate
 from selfpaced.environments.ball_catching import BallCatching
@@ -202,7 +202,7 @@ OPTIONS = [
 @pytest.mark.parametrize(
     "kind",
     [*TEACHERS.values(), *LEARNERS.values(), EpisodicUpdate, EpisodicPolicy, BallCatching, AntGate,
-     Budget, Repetitions, MethodOptions, VideoSettings, *OPTIONS],
+     Budget, Repetitions, LogOptions, MethodOptions, VideoSettings, *OPTIONS],
     ids=lambda kind: f"{kind.__module__}.{kind.__name__}",
 )  # fmt: skip
 def test_every_flag_is_explained_by_the_help(kind):
@@ -224,4 +224,5 @@ def is_shared(statement):
         "MethodOptions",
         "Budget",
         "EngineFlags",
+        "LogFlags",
     }

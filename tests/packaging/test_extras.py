@@ -31,6 +31,7 @@ OPTIONAL = {  # library -> extra that brings it
     "wandb": "wandb",
     "pandas": "data",
     "pyarrow": "data",
+    "polars": "polars",
 }
 
 

@@ -28,6 +28,7 @@ _ORDER = (
     "watch",
     "report",
     "dashboard",
+    "export",
     "compare",
     "search",
     "reproduce",

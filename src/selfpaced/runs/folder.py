@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Experiment
@@ -27,6 +27,7 @@ from selfpaced.registry import only_known_code
 from selfpaced.runs.advice import read_advice
 from selfpaced.runs.block_files import BlockFiles
 from selfpaced.runs.checkpoint import without_replay
+from selfpaced.runs.frames import TableName, as_frame, long_contexts, long_table
 from selfpaced.runs.manifest import read_verified
 from selfpaced.runs.storage import Notes, parse_json, read_arrays, restore_leaves
 from selfpaced.runs.tables import read_contexts, read_table
@@ -199,6 +200,39 @@ class RunFolder:
     def contexts(self) -> dict[str, Array]:
         """Return the arrays of `contexts.npz`: iteration [E], samples [E, S, K, C], ..."""
         return read_contexts(self.path / "contexts.npz")
+
+    def columns(self, table: TableName = "metrics") -> dict[str, Array]:
+        """Return a table in long form: one row per iteration and seed, in columns [N].
+
+        Rows that a seed does not have are left out. `contexts` has one row per context. No code of
+        the experiment is run.
+        """
+        description = self.description()
+        seeds = [int(seed) for seed in description["experiment"]["seeds"]]
+        if table == "contexts":
+            names = description.get("contexts", {}).get("names", ())  # earlier versions: none
+            return long_contexts(self.contexts(), seeds, names)
+        return long_table(self.table(f"{table}.csv", seeds), seeds)
+
+    def frame(
+        self, table: TableName = "metrics", library: Literal["pandas", "polars"] | None = None
+    ) -> Any:
+        """Return a table as a data frame, one row per iteration and seed.
+
+        Args:
+            table: the table; `contexts` has one row per context.
+            library: None takes pandas, or polars if pandas is not installed.
+
+        Raises:
+            SelfpacedError: the table cannot be read, or the library is not installed.
+
+        Example:
+            >>> from selfpaced import RunFolder
+            >>> run = RunFolder("runs/point-mass-3d-spdl-ppo")
+            >>> run.frame("evaluations").groupby("iteration")["return"].mean().index.tolist()
+            [0, 5, 10, 15, 20, 24]
+        """
+        return as_frame(self.columns(table), library)
 
     def learner_states(self) -> Any:
         """Return the learner of every seed, arrays with a leading axis of seeds, without replay."""

@@ -258,9 +258,12 @@ def cache_folder() -> Path | None:
     return None
 
 
+_FLOATS = (float, np.floating)
+
+
 def _cell(value: object) -> str:
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{value:.9g}"
+    if isinstance(value, _FLOATS):
+        return "" if value != value else f"{value:.9g}"  # NaN
     return str(value)
 
 

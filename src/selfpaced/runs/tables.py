@@ -23,8 +23,9 @@ _DAMAGES = (ValueError, OSError, KeyError, EOFError, NotImplementedError, Runtim
 def table_bytes(seeds: Sequence[int], columns: Columns) -> bytes:
     """Return one row per iteration and seed; values that do not exist become empty cells."""
     names = [name for name in columns if name != "iteration"]
+    values = [columns[name].tolist() for name in names]  # faster one by one than of arrays
     rows = (
-        [iteration, seed, *(columns[name][row, index] for name in names)]
+        [iteration, seed, *(value[row][index] for value in values)]
         for row, iteration in enumerate(columns["iteration"].tolist())
         for index, seed in enumerate(seeds)
     )
