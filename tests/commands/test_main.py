@@ -50,7 +50,7 @@ def test_every_file_with_options_and_main_is_a_command(tmp_path):
 
 
 def test_the_summary_of_a_command_is_the_first_line_of_its_help():
-    assert list(COMMANDS)[:3] == ["list", "check", "train"]
+    assert list(COMMANDS)[:4] == ["list", "check", "advise", "train"]
     for command in COMMANDS.values():
         lines = import_module(command.module).Options.__doc__.splitlines()
         assert command.summary == lines[0]

@@ -129,6 +129,13 @@ def test_the_point_mass_has_the_papers_sizes_and_only_its_success_is_out_of_reac
     assert seen["updates to the target"] == "at least 46 and an offset of 14, of 1000 iterations"
 
 
+def test_a_success_that_is_always_true_is_named_with_a_remedy():
+    found = finding("success", Altered(length=2, reward="cue", field="success", value=True))
+    assert found.verdict == "warning"
+    assert found.seen.startswith("always true: at the end of all 96 episodes")
+    assert "only for episodes that solve the task" in found.remedy
+
+
 def test_the_pendulum_has_too_few_episodes_and_no_success_by_chance():
     report = check(PENDULUM, budget=Budget(num_environments=8))
     assert [each.name for each in report.warnings] == ["success", "episodes per iteration"]

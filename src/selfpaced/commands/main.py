@@ -21,6 +21,7 @@ from selfpaced.validation import require_choice
 _ORDER = (
     "list",
     "check",
+    "advise",
     "train",
     "resume",
     "verify",
