@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from selfpaced import PPO, RunFolder, neurips2020
+from selfpaced import PPO, Episodes, RunFolder, neurips2020
 from selfpaced.contexts import Gaussian
 from selfpaced.experiment import default_part, make_method
 from selfpaced.runs.checkpoint import Checkpoint
@@ -79,4 +79,14 @@ def _invent(checkpoint, seed, last):
             unstable=None,
             path=None,
         )
-        history.record_evaluation(iteration, batch, samples, [gaussian if has_gaussian else None])
+        episodes = Episodes(
+            samples[0, :20],
+            np.zeros((20, 1)),
+            np.full(20, float(iteration)),
+            np.zeros(20),
+            np.full(20, iteration > 10),
+            np.full(20, 100),
+        )
+        history.record_evaluation(
+            iteration, batch, samples, [gaussian if has_gaussian else None], (), [episodes]
+        )

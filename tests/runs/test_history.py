@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from selfpaced import Gaussian
+from selfpaced import Episodes, Gaussian
 from selfpaced.runs.history import (
+    NUM_EPISODES,
     History,
     Part,
     Table,
@@ -171,3 +172,19 @@ def test_unstable_episodes_are_counted():
     columns = history.evaluations.columns()
     np.testing.assert_array_equal(columns["unstable"], [[0, 3]])
     np.testing.assert_array_equal(columns["deterministic_unstable"], [[0, 0]])
+
+
+def test_the_last_training_episodes_are_kept_with_their_contexts():
+    def ended(num):
+        ones = np.ones(num)
+        context = np.arange(num, dtype=float)[:, None]
+        return Episodes(context, np.zeros((num, 1)), ones, ones, ones > 0, ones)
+
+    history = History.empty()
+    history.record_evaluation(
+        5, episodes(2), np.zeros((2, 3, 1)), [None, None], episodes=[ended(40), ended(1)]
+    )
+    columns = history.contexts.columns()
+    assert columns["episode_context"].shape == (1, 2, NUM_EPISODES, 1)
+    assert columns["episode_context"][0, 0, -1, 0] == 39
+    assert np.isfinite(columns["episode_return"][0, 1]).sum() == 1

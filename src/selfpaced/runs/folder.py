@@ -3,7 +3,7 @@
 experiment.json       every setting, the versions used, the blocks of seeds
 metrics.csv           one row per iteration and seed
 evaluations.csv       one row per evaluation and seed: performance on the target
-contexts.npz          samples, mean and Cholesky factor of the contexts at every evaluation
+contexts.npz          the contexts at every evaluation: samples, Gaussians, training episodes
 policies.safetensors  the learner of every seed after the last iteration, without past steps
 summary.json          the outcome
 start.safetensors     the learner that the run started from, if one was given

@@ -10,10 +10,11 @@ import numpy as np
 from safetensors.numpy import load, save
 
 from selfpaced.contexts import Gaussian
-from selfpaced.records import Array, Metrics
+from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.training.simulator import EpisodeBatch
 
 NUM_SAMPLES = 64  # contexts kept per evaluation
+NUM_EPISODES = 32  # training episodes kept per evaluation, the last ones
 
 Columns = dict[str, Array]  # `iteration` [R], everything else [R, S, ...]
 Row = dict[str, Array] | Sequence[Metrics]  # values [S, ...], or metrics of every seed
@@ -68,10 +69,12 @@ class History(NamedTuple):
         contexts: Array,
         gaussians: Sequence[Gaussian | None],
         particles: Sequence[Array | None] = (),
+        episodes: Sequence[Episodes] = (),
     ) -> None:
         """Keep the outcome on the target, and what contexts were drawn from at the time.
 
-        A success rate is NaN if the environment does not report success.
+        A success rate is NaN if the environment does not report success. The episodes are those
+        of every seed in the last iteration of training.
         """
         row: dict[str, Array] = {}
         for variant, prefix in enumerate(("", "deterministic_")):
@@ -88,6 +91,7 @@ class History(NamedTuple):
                 "samples": contexts[:, :NUM_SAMPLES],
                 **_stack_gaussians(gaussians),
                 **_stack_particles(particles),
+                **_stack_episodes(episodes),
             },
         )
 
@@ -178,6 +182,20 @@ def _stack_particles(particles: Sequence[Array | None]) -> dict[str, Array]:
     """Particles of every seed, if all seeds have some."""
     known = [each for each in particles if each is not None]
     return {"particles": np.stack(known)} if known and len(known) == len(particles) else {}
+
+
+def _stack_episodes(episodes: Sequence[Episodes]) -> dict[str, Array]:
+    """Contexts and outcomes of the last episodes of every seed, NaN where there are fewer."""
+    if not episodes:
+        return {}
+    columns: dict[str, list[Array]] = {"context": [], "return": [], "success": []}
+    for each in episodes:
+        outcomes = (each.context, each.discounted_return, each.success)
+        for column, values in zip(columns.values(), outcomes, strict=True):
+            last = np.asarray(values, np.float32)[-NUM_EPISODES:]  # compresses to half the size
+            missing = np.full((NUM_EPISODES - len(last), *last.shape[1:]), np.nan)
+            column.append(np.concatenate([last, missing]))
+    return {f"episode_{name}": np.stack(column) for name, column in columns.items()}
 
 
 def _names(parts: Sequence[Columns]) -> list[str]:

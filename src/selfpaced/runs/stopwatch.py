@@ -1,10 +1,10 @@
-"""Measure the time that teachers take."""
+"""Measure the time that teachers take, and observe the episodes that they learn from."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar, final
@@ -40,6 +40,8 @@ class TimedTeachers(Generic[T]):
 
     teachers: Teachers[T]
     stopwatch: Stopwatch
+    observe: Callable[[Sequence[Episodes]], object] = lambda _: None
+    """receives the episodes of every update"""
 
     def init(self) -> tuple[T, ...]:
         """Return the state of every seed before the first iteration."""
@@ -54,6 +56,7 @@ class TimedTeachers(Generic[T]):
         self, iteration: int, states: tuple[T, ...], episodes: Sequence[Episodes], values: Values
     ) -> tuple[tuple[T, ...], list[Metrics]]:
         """Let every teacher learn."""
+        self.observe(episodes)
         with self.stopwatch.running():
             return self.teachers.update(iteration, states, episodes, values)
 

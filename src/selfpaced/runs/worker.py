@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from selfpaced.errors import SelfpacedError, describe_exception, users_place
-from selfpaced.records import Metrics
+from selfpaced.records import Episodes, Metrics
 from selfpaced.runs.checkpoint import Checkpoint
 from selfpaced.runs.devices import require_device
 from selfpaced.runs.folder import RunFolder
@@ -142,13 +142,14 @@ class BlockRun:
         self.stopwatch = Stopwatch()
         self.evaluated: Notes = {}
         self.has_warned = False
+        self.episodes: Sequence[Episodes] = ()  # of the last iteration
         self.failing: dict[int, Failure] = {}  # seeds that are to be set aside
 
     def events(self) -> Iterator[Notes]:
         """Train, and save checkpoints on the way; give messages for the parent."""
         is_over = False
         while not is_over and self.files.active_seeds():
-            timed = partial(TimedTeachers, stopwatch=self.stopwatch)
+            timed = partial(TimedTeachers, stopwatch=self.stopwatch, observe=self._keep_episodes)
             with self.experiment.training(self.files.active_seeds(), timed) as training:
                 try:
                     is_over = yield from self._train(training)
@@ -158,6 +159,7 @@ class BlockRun:
 
     def _train(self, training: AnyLoop) -> Generator[Notes, None, bool]:
         """Return whether the block has ended; not if seeds were set aside."""
+        self.episodes = ()
         checkpoint = Checkpoint.start(training, self.experiment)
         if self.files.newest.exists():
             checkpoint = checkpoint.restore(self.files.newest)
@@ -192,6 +194,9 @@ class BlockRun:
         self.files.save(checkpoint)
         yield self._place(checkpoint) | {"saved": True}
         return True
+
+    def _keep_episodes(self, episodes: Sequence[Episodes]) -> None:
+        self.episodes = episodes
 
     def _note_failures(self, seeds: tuple[int, ...], error: SeedError) -> None:
         for index, cause in error.causes.items():
@@ -255,7 +260,12 @@ class BlockRun:
         if batch.unstable is not None:
             yield from self._warn_of_instability(iteration, batch.unstable.sum(axis=(1, 2)))
         checkpoint.history.record_evaluation(
-            iteration, batch, contexts, training.gaussians(state), training.particles(state)
+            iteration,
+            batch,
+            contexts,
+            training.gaussians(state),
+            training.particles(state),
+            self.episodes,
         )
         self.evaluated = {
             "target_return": float(batch.discounted_return[:, 0].mean()),

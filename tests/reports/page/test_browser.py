@@ -89,3 +89,13 @@ def test_the_tab_key_reaches_links_controls_and_tables_in_order(report):
         assert visited[:2] == ["A", "A"]
         assert "BUTTON" in visited
         assert "BODY" not in visited
+
+
+def test_training_episodes_are_mapped_at_the_chosen_moment(report):
+    with opened(report) as page:
+        slider = page.locator('#training input[type="range"]')
+        values = "e => e.data[0].z.flat().filter(z => z !== null)"
+        traces(page, "training-return")
+        assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {20}
+        slider.press("Home")
+        assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {0}

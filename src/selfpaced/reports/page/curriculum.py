@@ -25,7 +25,7 @@ from selfpaced.reports.page.template_values import Template, Tensors, at, pick
 from selfpaced.reports.style import BLUE, TARGET
 
 NUM_FRAMES = 101
-NUM_POINTS = 16_000  # contexts per frame of all runs together, about
+NUM_POINTS = 1_600  # contexts per frame of all runs together, about
 _NUM_TARGETS = 64
 _ARRIVED = 0.05  # box widths above the distance of two draws from the target
 

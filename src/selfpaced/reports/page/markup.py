@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
+from urllib.parse import quote as percent_encoded
 
 from selfpaced.reports.page.template_values import Template
 
@@ -118,8 +118,13 @@ def table(
 
 def download(file: str, content: str, kind: str, text: str) -> Html:
     """Return a link that saves a file; its content is part of the link."""
-    data = base64.b64encode(content.encode()).decode()
-    return tag("a", text, download=file, class_="download", href=f"data:{kind};base64,{data}")
+    return tag(
+        "a",
+        text,
+        download=file,
+        class_="download",
+        href=f"data:{kind},{percent_encoded(content, safe=',.-+/:')}",
+    )
 
 
 def csv_text(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

@@ -131,7 +131,7 @@
 
   const seen = new IntersectionObserver((entries) => entries.forEach((entry) => {
     if (entry.isIntersecting) show(entry.target);
-  }), { rootMargin: "400px" });
+  }), { rootMargin: "150px" });
 
   function show(place) {
     seen.unobserve(place);

@@ -19,6 +19,7 @@ from selfpaced.reports.page.settings import settings
 from selfpaced.reports.page.source import RunData, read_runs
 from selfpaced.reports.page.summary import summary
 from selfpaced.reports.page.template_values import Tensors
+from selfpaced.reports.page.training_maps import training_maps
 from selfpaced.runs.storage import write_bytes
 from selfpaced.statistics import count_seeds
 
@@ -60,6 +61,7 @@ def collect(
     standings = rank(runs)
     curves = learning_curves(runs, tensors)
     contexts, more = curriculum(runs, tensors, frames)
+    learning = training_maps(runs, tensors, frames)
     episodes: list[Section] = []
     if with_episodes and runs:
         maps, gaps = final_maps(runs, tensors)
@@ -69,6 +71,7 @@ def collect(
         summary(standings, [*missing, *more]),
         curves,
         contexts,
+        *([learning] if learning else []),
         *episodes,
         diagnostics(runs, tensors),
         comparison(standings),
