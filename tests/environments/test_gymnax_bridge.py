@@ -199,6 +199,53 @@ def test_the_action_bounds_of_one_number_apply_to_every_component():
     assert (bridge.action_low, bridge.action_high) == ((-1.0, -1.0), (1.0, 1.0))
 
 
+class GymnaxDiscrete(NamedTuple):
+    n: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen(Noisy):
+    """Rewards the number that was chosen."""
+
+    def step_env(self, key, state, action, params):
+        assert action.shape == ()
+        assert jnp.issubdtype(action.dtype, jnp.integer)
+        return state.total[None], state, action.astype(jnp.float32), jnp.bool_(False), {}
+
+    def action_space(self, params):
+        return GymnaxDiscrete(3)
+
+
+def test_discrete_actions_arrive_as_whole_numbers():
+    bridge = GymnaxEnvironment(Chosen(), scaled, 1, time_limit=5)
+    assert (bridge.action_low, bridge.action_high) == ((0.0,), (2.0,))
+    _, steps = roll(bridge, [1.0], jnp.array([[2.0], [0.0], [1.0]]))
+    assert [float(step.reward) for step in steps] == [2.0, 0.0, 1.0]
+    assert problem(bridge).spec.has_discrete_actions
+
+
+def test_a_learner_finds_the_best_of_three_choices():
+    bridge = GymnaxEnvironment(Chosen(), scaled, 1, time_limit=5)
+    with CurriculumLearning(Random(), PPO(hidden=(8,), learning_rate=1e-2)).training(
+        problem(bridge), (1,), 256
+    ) as training:
+        _, metrics = train(training, 15)
+    assert metrics[-1][0]["train/return"] > 9.0  # 2 in each of five steps, almost
+
+
+def test_actions_of_a_discrete_environment_are_those_of_gymnax(gymnax):
+    own, params = gymnax.make("CartPole-v1")
+    bridge = GymnaxEnvironment("CartPole-v1", lambda params, _: params, 1, shows_context=False)
+    actions = jnp.array([[1.0], [0.0], [1.0], [1.0]])
+    first, steps = roll(bridge, [0.0], actions)
+    key_start, _ = jax.random.key_data(jax.random.split(jax.random.key(0)))
+    observation, state = own.reset_env(key_start, params)
+    np.testing.assert_array_equal(first, observation)
+    for step, action in zip(steps, [1, 0, 1, 1], strict=True):
+        observation, state, *_ = own.step_env(jax.random.key(1), state, action, params)
+        np.testing.assert_allclose(step.observation, observation, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

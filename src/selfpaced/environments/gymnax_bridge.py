@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from selfpaced.environments.gymnasium_actions import ActionBounds
 from selfpaced.environments.jax_bridge import JaxBridge, Transition, make_by_name
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.validation import require_extra
@@ -41,7 +43,7 @@ class Gymnax(Protocol[S, P]):
         """Return whether the time limit of the parameters is reached."""
 
     def action_space(self, params: P) -> Any:
-        """Return a space with `low`, `high` and `shape`."""
+        """Return a space with `low`, `high` and `shape`, or with a number `n` of choices."""
 
 
 @final
@@ -49,11 +51,11 @@ class Gymnax(Protocol[S, P]):
 class GymnaxEnvironment(JaxBridge[S, P]):
     """A gymnax environment whose parameters depend on the context.
 
-    Actions are bounded as with the default parameters, in every context.
+    Actions are bounded as with the default parameters, in every context. They may be discrete.
 
     Raises:
         SelfpacedError: a setting is out of range; from the other members, gymnax is missing, the
-            environment cannot be made, has no time limit, or its actions are not a vector.
+            environment cannot be made, has no time limit, or its actions are neither a vector nor discrete.
 
     Example:
         >>> from selfpaced.environments.gymnax_bridge import GymnaxEnvironment
@@ -67,12 +69,17 @@ class GymnaxEnvironment(JaxBridge[S, P]):
     @property
     def action_low(self) -> tuple[float, ...]:
         """Lower bound of every action component."""
-        return _action_bounds(self)[0]
+        return _action_bounds(self).low
 
     @property
     def action_high(self) -> tuple[float, ...]:
         """Upper bound of every action component."""
-        return _action_bounds(self)[1]
+        return _action_bounds(self).high
+
+    @property
+    def has_discrete_actions(self) -> bool:
+        """Whether actions are whole numbers."""
+        return _action_bounds(self).are_discrete
 
     @property
     def max_episode_steps(self) -> int:
@@ -102,6 +109,8 @@ class GymnaxEnvironment(JaxBridge[S, P]):
     ) -> Transition[S]:
         environment = _made(self)
         params = self.apply_context(environment.default_params, context)
+        if self.has_discrete_actions:
+            action = action.reshape(()).astype(jnp.int32)
         observation, state, reward, terminated, _ = environment.step_env(key, state, action, params)
         truncated = environment.is_truncated(state, params)
         return Transition(state, observation, reward, terminated, truncated)
@@ -127,16 +136,17 @@ def _make(bridge: GymnaxEnvironment[Any, Any]) -> object:
 
 
 @lru_cache
-def _action_bounds(
-    bridge: GymnaxEnvironment[Any, Any],
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _action_bounds(bridge: GymnaxEnvironment[Any, Any]) -> ActionBounds:
     environment = _made(bridge)
     space = environment.action_space(environment.default_params)
+    if hasattr(space, "n"):
+        return ActionBounds((0.0,), (float(space.n - 1),), are_discrete=True)
     require(
         hasattr(space, "low") and len(space.shape) == 1,
-        f"action space of {bridge.environment} must be a Box of one dimension, got {space}",
+        f"action space of {bridge.environment} must be Discrete or a Box of one dimension, "
+        f"got {space}",
     )
     low, high = (
         np.broadcast_to(np.asarray(at, float), space.shape) for at in (space.low, space.high)
     )
-    return tuple(low.tolist()), tuple(high.tolist())
+    return ActionBounds(tuple(low.tolist()), tuple(high.tolist()), are_discrete=False)
