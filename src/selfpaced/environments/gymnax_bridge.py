@@ -55,7 +55,8 @@ class GymnaxEnvironment(JaxBridge[S, P]):
 
     Raises:
         SelfpacedError: a setting is out of range; from the other members, gymnax is missing, the
-            environment cannot be made, has no time limit, or its actions are neither a vector nor discrete.
+            environment cannot be made, has no time limit, or its actions are neither a vector nor
+            discrete.
 
     Example:
         >>> from selfpaced.environments.gymnax_bridge import GymnaxEnvironment
