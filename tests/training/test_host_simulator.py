@@ -2,12 +2,25 @@
 
 from dataclasses import fields, replace
 
+import gymnasium
 import jax
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
-from selfpaced import PPO, PROBLEMS, SAC, SPDL, CurriculumLearning, Random, SelfpacedError
+from selfpaced import (
+    PPO,
+    PROBLEMS,
+    SAC,
+    SPDL,
+    ContextSpace,
+    CurriculumLearning,
+    Gaussian,
+    Problem,
+    Random,
+    SelfpacedError,
+)
 from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
 from selfpaced.training.host_rollout import ContextQueue, HostCollector, make_vector
 from selfpaced.training.host_simulator import HostSimulator
@@ -322,3 +335,27 @@ def test_a_gymnasium_environment_is_trained_in_processes_of_its_own():
     np.testing.assert_allclose(episodes.first_observation[:, 4:], episodes.context, rtol=1e-5)
     assert np.isfinite(outcome.discounted_return).all()
     assert (outcome.length > 5).all()
+
+
+class Precise(gymnasium.Env):
+    """Observes double precision, and takes only members of its action space."""
+
+    observation_space = Box(-1.0, 1.0, (1,), np.float64)
+    action_space = Box(-1.0, 1.0, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        return np.array(options["context"], np.float64), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return np.zeros(1), 1.0, True, False, {}
+
+
+def test_actions_have_the_precision_of_the_action_space_in_training_and_evaluation():
+    gymnasium.register("Precise-v0", Precise, max_episode_steps=5)
+    contexts = ContextSpace(("cue",), (0.0,), (1.0,), *[Gaussian.diagonal((0.5,), (0.1,))] * 2)
+    problem = Problem("precise", "", GymnasiumEnvironment("Precise-v0"), contexts, 0.9)
+    with host_training(problem) as training:
+        state, _ = train(training, 1)
+        outcome = training.target_episodes(state.learner, 1, 2)
+    assert (outcome.discounted_return == 1.0).all()

@@ -208,7 +208,8 @@ def step_rows(
     *shape, size = action.shape
     spec = problem.spec
     low, high = np.array((spec.action_low, spec.action_high), np.float32)
-    legal = np.minimum(np.maximum(action.reshape(-1, size), low), high)  # faster than np.clip
+    flat = action.reshape(-1, size).astype(np.float32, copy=False)
+    legal = np.minimum(np.maximum(flat, low), high)  # faster than np.clip
     if not np.isfinite(legal.sum()):
         finite = np.isfinite(action).reshape(len(action), -1).all(axis=1)
         raise SeedError({int(index): DIVERGED for index in np.flatnonzero(~finite)})
