@@ -57,3 +57,11 @@ def test_an_environment_in_jax_must_be_hashable():
 def test_a_discount_is_checked():
     with pytest.raises(SelfpacedError, match=r"discount must lie in \(0, 1\], got 1.5"):
         Problem("mine", "my own", BallCatching(), BallCatching().contexts, 1.5)
+
+
+def test_contexts_of_another_size_than_the_environment_takes_are_refused():
+    width = ContextSpace(("width",), (0.5,), (8.0,), *[Gaussian.diagonal((1.0,), (0.1,))] * 2)
+    with pytest.raises(
+        SelfpacedError, match=r"must have 2 components, which PointMass takes, got 1"
+    ):
+        Problem("narrow", "one component too few", PointMass(2), width, 0.95)

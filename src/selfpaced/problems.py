@@ -14,6 +14,7 @@ from selfpaced.distributions.base import Distribution
 from selfpaced.environments.base import (
     Environment,
     HasContexts,
+    HasContextSize,
     HasDiscreteActions,
     HostEnvironment,
 )
@@ -85,6 +86,8 @@ class Problem:
             f"evaluation of {self.name!r} must be a distribution over {self.contexts.size} "
             "components, as its contexts are",
         )
+        if isinstance(self.environment, HasContextSize):
+            self._require_context_size(self.environment.context_size)
         if isinstance(self.environment, HasContexts):
             self._require_contexts_inside(self.environment.contexts)
 
@@ -138,6 +141,15 @@ class Problem:
             kind is HostEnvironment or _is_hashable(environment),
             f"{type(environment).__name__}, the environment of {self.name!r}, must be hashable; "
             "make it a frozen dataclass with numbers, strings and tuples",
+        )
+
+    def _require_context_size(self, size: int) -> None:
+        """Raise now: JAX would stretch one number over several components."""
+        require(
+            self.contexts.size == size,
+            f"contexts of {self.name!r} must have {size} components, which "
+            f"{type(self.environment).__name__} takes, got {self.contexts.size} "
+            f"({', '.join(self.contexts.names)})",
         )
 
     def _require_contexts_inside(self, known: ContextSpace) -> None:

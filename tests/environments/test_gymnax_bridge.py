@@ -277,14 +277,20 @@ def test_environments_that_do_not_fit_are_refused(gymnax, environment, message):
 
 def test_a_problem_with_another_number_of_context_components_is_refused():
     bridge = GymnaxEnvironment(Noisy(), scaled, 2, time_limit=5)
-    with (
-        CurriculumLearning(Random(), SMALL).training(problem(bridge), (1,), 64) as training,
-        pytest.raises(SelfpacedError, match="context must have the 2 components of context_size"),
-    ):
-        training.init()
+    with pytest.raises(SelfpacedError, match="must have 2 components, which GymnaxEnvironment"):
+        problem(bridge)
 
 
 def test_a_missing_package_is_one_line_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnax", None)
     with pytest.raises(SelfpacedError, match=r"requires gymnax.*pip install 'selfpaced\[gymnax\]'"):
         _ = GymnaxEnvironment("Missing-v0", scaled, 1).action_low
+
+
+def test_success_that_no_function_tells_is_not_reported():
+    given = {"environment": Noisy(), "apply_context": scaled, "context_size": 1, "time_limit": 5}
+    for is_success, is_reported in ((None, False), (lambda state, context: True, True)):
+        bridge = GymnaxEnvironment(**given, is_success=is_success)
+        with CurriculumLearning(Random(), SMALL).training(problem(bridge), (1,), 64) as training:
+            batch = training.target_episodes(training.init_learners(), 0, 3)
+        assert batch.reports_success == is_reported

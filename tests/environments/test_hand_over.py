@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Dict
 
 from selfpaced import SelfpacedError
 from selfpaced.environments.hand_over import AppendedContext, require_hand_over, reset_in_context
+from selfpaced.environments.watched_options import WatchedOptions
 
 CONTEXT = np.array([2.0, 0.5])
 
@@ -113,3 +114,31 @@ def test_the_context_becomes_an_entry_of_a_dictionary():
 def test_a_space_that_is_not_flat_is_refused():
     with pytest.raises(SelfpacedError, match=r"must be a Box of one dimension or a Dict .*Flatten"):
         AppendedContext((0.0,), (4.0,)).space(Box(0.0, 1.0, (2, 2)))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda options: options["context"],
+        lambda options: options.get("context"),
+        lambda options: options.pop("context"),
+        lambda options: "context" in options,
+        lambda options: dict(options)["context"],
+        lambda options: {**options}["context"],
+        lambda options: options.copy()["context"],
+        lambda options: list(options.items()),
+        lambda options: list(options.values()),
+    ],
+)
+def test_watched_options_note_every_way_to_read_the_context(read):
+    options = WatchedOptions(context=np.ones(1), low=0.0)
+    assert not options.is_read
+    read(options)
+    assert options.is_read
+
+
+def test_watched_options_do_not_note_other_options():
+    options = WatchedOptions(context=np.ones(1), low=0.0)
+    assert options["low"] == options.get("low") == options.pop("low") == 0.0
+    assert "high" not in options
+    assert not options.is_read

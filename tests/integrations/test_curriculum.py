@@ -96,14 +96,22 @@ def test_an_update_reports_averages_of_its_episodes_and_forgets_them() -> None:
         ({"context": [9.0, 0.5], "discounted_return": 1.0, "length": 3}, "'length' must lie in"),
         ({"context": [3.0, 0.5], "discounted_return": np.nan, "length": 3}, "finite"),
         ({"context": [3.0, 0.5], "discounted_return": 1.0, "length": 0}, "positive"),
+        ({"context": [3.0, 0.5], "discounted_return": 1.0, "length": 2.5}, "whole number, got 2.5"),
     ],
 )
 def test_an_invalid_episode_is_named_and_leaves_the_curriculum_unchanged(episode, message) -> None:
     curriculum = Curriculum(Random(), CONTEXTS)
-    curriculum.record(**episode)
     before = curriculum.state_dict()
     with pytest.raises(SelfpacedError, match=message):
-        curriculum.update()
+        curriculum.record(**episode)
+    assert curriculum.state_dict() == before
+
+
+def test_an_invalid_value_is_named_and_keeps_the_episodes() -> None:
+    curriculum = recorded(Curriculum(Random(), CONTEXTS), 2)
+    before = curriculum.state_dict()
+    with pytest.raises(SelfpacedError, match="finite"):
+        curriculum.update([1.0, np.nan])
     assert curriculum.state_dict() == before
 
 

@@ -1,5 +1,7 @@
 """Contexts issued are contexts seen, and every episode is reported once, in all vectors."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,9 +10,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 
 from selfpaced import (
+    ContextSpace,
     Curriculum,
     CurriculumEnv,
     CurriculumVectorEnv,
+    Gaussian,
     Random,
     SelfpacedError,
     SelfpacedWarning,
@@ -208,3 +212,19 @@ def test_wrappers_around_it_do_not_hide_it() -> None:
     for _ in range(10):
         envs.step(np.zeros((2, 1), np.float32))
     assert curriculum.num_recorded > 0
+
+
+def test_an_environment_that_does_not_read_its_context_is_warned_of_once() -> None:
+    mass = ContextSpace(("mass",), (0.5,), (4.0,), *[Gaussian.diagonal((3.0,), (0.1,))] * 2)
+    env = CurriculumEnv(gymnasium.make("Pendulum-v1"), mass)
+    with pytest.warns(SelfpacedWarning, match=r"PendulumEnv did not read options\['context'\]"):
+        env.reset(seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env.reset(seed=1)
+        make().reset(seed=1)  # reads it
+
+
+def test_scaling_is_a_setting_of_its_own() -> None:
+    with pytest.raises(SelfpacedError, match="scale_context=True scales"):
+        CurriculumEnv(Counting(), CONTEXTS, append_context="scaled")  # type: ignore[arg-type]

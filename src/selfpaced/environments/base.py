@@ -118,6 +118,24 @@ class HasContexts(Protocol):
 
 
 @runtime_checkable
+class HasContextSize(Protocol):
+    """An environment that takes contexts with a certain number of components."""
+
+    @property
+    def context_size(self) -> int:
+        """The number of components."""
+
+
+@runtime_checkable
+class MayLackSuccess(Protocol):
+    """An environment that may have no notion of success."""
+
+    @property
+    def reports_success(self) -> bool:
+        """Whether the success of its steps has a meaning; otherwise it is always false."""
+
+
+@runtime_checkable
 class HasDiscreteActions(Protocol):
     """An environment whose actions can be discrete."""
 

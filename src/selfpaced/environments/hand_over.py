@@ -44,7 +44,7 @@ def reset_in_context(
             with `env` and the context before the reset.
         context: the context [C].
         seed: the seed for `reset`.
-        options: further options for `reset`.
+        options: further options for `reset`; with `"options"` the context is added to them.
 
     Raises:
         SelfpacedError: the environment has no such attribute, or their number is not C.
@@ -58,7 +58,9 @@ def reset_in_context(
         (2.0, 0.5)
     """
     if hand_over == "options":
-        return env.reset(seed=seed, options={CONTEXT_KEY: context, **(options or {})})
+        given = {} if options is None else options
+        given[CONTEXT_KEY] = context
+        return env.reset(seed=seed, options=given)
     if isinstance(hand_over, tuple):
         _set_attributes(env.unwrapped, hand_over, context)
     elif callable(hand_over):

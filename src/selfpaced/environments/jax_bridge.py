@@ -66,7 +66,7 @@ class JaxBridge(ABC, Generic[S, P]):
     """number of context components"""
     is_success: Callable[[S, jax.Array], jax.Array] | None = None
     """function of the package's state after a step and the context; whether the step fulfils the
-    purpose of the context. None: never"""
+    purpose of the context. None: not reported"""
     shows_context: bool = True
     """append the context to every observation; a policy that does not see it has to guess"""
     time_limit: int | None = None
@@ -93,6 +93,11 @@ class JaxBridge(ABC, Generic[S, P]):
         return _observation_size(self)
 
     @property
+    def reports_success(self) -> bool:
+        """Whether there is a function that tells success."""
+        return self.is_success is not None
+
+    @property
     @abstractmethod
     def action_low(self) -> tuple[float, ...]:
         """Lower bound of every action component."""
@@ -114,11 +119,6 @@ class JaxBridge(ABC, Generic[S, P]):
 
     def reset(self, key: jax.Array, context: jax.Array) -> tuple[jax.Array, BridgeState[S]]:
         """Start an episode in this context."""
-        require(
-            context.shape == (self.context_size,),
-            f"context must have the {self.context_size} components of context_size, got "
-            f"{context.shape}; set context_size of {type(self).__name__} to that of the problem",
-        )
         key_start, key_steps = jax.random.key_data(jax.random.split(key))
         inner, observation = self._start(key_start, context)
         inner = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(leaf)), inner)

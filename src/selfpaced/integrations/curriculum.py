@@ -143,6 +143,10 @@ class Curriculum(Generic[S]):
             length: its number of steps.
             success: whether it fulfilled its purpose.
             first_observation: its first observation [O], needed if `update` gets a function.
+
+        Raises:
+            SelfpacedError: a number is not finite, the context lies outside the box, or the length
+                is not a positive whole number; the episode is not recorded.
         """
         one = EpisodeRecord(
             np.array(context, np.float64),
@@ -156,6 +160,8 @@ class Curriculum(Generic[S]):
             f"context must be {self.contexts.size} numbers ({', '.join(self.contexts.names)}), "
             f"got an array of shape {one.context.shape}",
         )
+        require(length == one.length, f"length must be a whole number, got {length!r}")
+        self._checked([one], np.array([one.discounted_return]))
         self._records.append(one)
 
     def update(self, values: ValueFunction | ArrayLike | None = None) -> Metrics:
@@ -216,17 +222,20 @@ class Curriculum(Generic[S]):
         return np.random.default_rng((self.seed, self._num_updates, purpose, number))
 
     def _episodes(self, values: ValueFunction | ArrayLike | None) -> Episodes:
-        columns = list(zip(*self._records, strict=True)) or [()] * len(EpisodeRecord._fields)
-        context, _, discounted_return, success, length = columns
-        returns = np.array(discounted_return, np.float64)
-        observations = self.first_observations
         if callable(values):
-            values = self._estimates(values, observations)
+            values = self._estimates(values, self.first_observations)
+        if values is None:
+            values = [record.discounted_return for record in self._records]
+        return self._checked(self._records, np.asarray(values, np.float64).reshape(-1))
+
+    def _checked(self, records: list[EpisodeRecord], values: Array) -> Episodes:
+        columns = list(zip(*records, strict=True)) or [()] * len(EpisodeRecord._fields)
+        context, first_observation, discounted_return, success, length = columns
         episodes = Episodes(
-            context=np.reshape(context, (len(returns), self.contexts.size)),
-            first_observation=observations,
-            discounted_return=returns,
-            value=returns if values is None else np.asarray(values, np.float64).reshape(-1),
+            context=np.reshape(context, (len(records), self.contexts.size)),
+            first_observation=_stacked(list(first_observation)),
+            discounted_return=np.array(discounted_return, np.float64),
+            value=values,
             success=np.array(success, bool),
             length=np.array(length, np.int64),
         )

@@ -25,6 +25,7 @@ from selfpaced.environments.hand_over import (
     require_hand_over,
     reset_in_context,
 )
+from selfpaced.environments.watched_options import WatchedOptions
 from selfpaced.errors import SelfpacedWarning, require
 from selfpaced.records import Array
 
@@ -95,6 +96,11 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         )
         require_hand_over(env, hand_over, contexts.size)
         require(
+            isinstance(append_context, bool),
+            f"append_context must be True or False, got {append_context!r}; scale_context=True "
+            "scales an appended context",
+        )
+        require(
             append_context or not scale_context,
             "scale_context must be false without append_context; set append_context=True",
         )
@@ -120,6 +126,7 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._weight = 1.0  # discount to the power of the length
         self._length = 0
         self._num_cut_short = 0
+        self._has_warned = False
 
     @property
     def next_contexts(self) -> Array:
@@ -167,7 +174,7 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Info]:
         """Start an episode in the next context, or in `options["context"]`."""
-        options = dict(options or {})
+        options = WatchedOptions(options or {})
         given = options.pop(CONTEXT_KEY, None)
         self._watch_for_ends()
         if seed is not None:
@@ -176,9 +183,12 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._context, self._is_issued = self.contexts.check(given), False
         else:
             self._context, self._is_issued = self._next_context()
+        options.is_read = False
         observation, info = reset_in_context(
             self.env, self._hand_over, self._context.copy(), seed, options
         )
+        if self._hand_over == "options" and not options.is_read:
+            self._warn_of_ignored_context()
         observation = self._observed(observation)
         self._first_observation = observation
         self._return, self._weight, self._length = 0.0, 1.0, 0
@@ -246,6 +256,17 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if len(checked):
             self._latest = checked
         return checked
+
+    def _warn_of_ignored_context(self) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"reset of {type(self.unwrapped).__name__} did not read options['context'], so the "
+            "context has no effect; use it there, or set hand_over to attributes or a function",
+            SelfpacedWarning,
+            stacklevel=4,
+        )
 
     def _watch_for_ends(self) -> None:
         """Warn if episodes seem to be ended by a wrapper outside, where they cannot be seen."""

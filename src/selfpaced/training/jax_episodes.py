@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
-from selfpaced.environments.base import DrawsStates
+from selfpaced.environments.base import DrawsStates, MayLackSuccess
 from selfpaced.errors import require
 from selfpaced.learners.base import Policy
 from selfpaced.problems import Problem
@@ -60,10 +60,16 @@ def run_episodes(
         length=outcome.length,
         unstable=None,
         path=path,
+        reports_success=_reports_success(problem),
     )
     if show is not None:
         _show_first(problem, show, batch, states)
     return batch
+
+
+def _reports_success(problem: Problem) -> bool:
+    environment = problem.environment
+    return not isinstance(environment, MayLackSuccess) or environment.reports_success
 
 
 def drawing_of(problem: Problem) -> DrawsStates[object]:

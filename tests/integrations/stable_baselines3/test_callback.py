@@ -3,6 +3,7 @@
 import json
 import zipfile
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,11 +230,33 @@ def test_a_model_without_a_known_critic_uses_returns_and_says_so() -> None:
         make_model("PPO", env).learn(100, callback=callback)
 
 
-def test_ars_has_no_critic() -> None:
+def test_ars_which_hides_its_episodes_is_refused() -> None:
     env = make_vec_env(make, n_envs=1)
     model = sb3_contrib.ARS("LinearPolicy", env, n_delta=2, device="cpu")
-    with pytest.raises(SelfpacedError, match='set values="returns"'):
-        model.learn(100, callback=CurriculumCallback(Drawing(), CONTEXTS, values="critic"))
+    with pytest.raises(SelfpacedError, match="on-policy or off-policy, as PPO and SAC do, got ARS"):
+        model.learn(100, callback=CurriculumCallback(Drawing(), CONTEXTS))
+
+
+def test_other_contexts_than_those_of_the_environments_are_refused() -> None:
+    env = make_vec_env(make, n_envs=1)
+    wider = replace(CONTEXTS, upper=(CONTEXTS.upper[0] + 1.0, *CONTEXTS.upper[1:]))
+    with pytest.raises(SelfpacedError, match="give both the same ContextSpace"):
+        make_model("PPO", env).learn(100, callback=CurriculumCallback(Random(), wider))
+
+
+class Endless(Counting):
+    """Never ends."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, False, False, info
+
+
+def test_episodes_that_do_not_end_are_warned_of() -> None:
+    env = make_vec_env(lambda: CurriculumEnv(Endless(), CONTEXTS), n_envs=1)
+    callback = CurriculumCallback(Random(), CONTEXTS, update_every=10)
+    with pytest.warns(SelfpacedWarning, match="0 episodes ended in 200 steps.*time limit"):
+        make_model("PPO", env).learn(300, callback=callback)
 
 
 def test_environments_without_the_wrapper_are_refused() -> None:

@@ -7,13 +7,14 @@ curriculum was there are started again.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, final, get_args
 
 import numpy as np
 from gymnasium import spaces
 
 from selfpaced.contexts import ContextSpace
-from selfpaced.errors import SelfpacedError, require
+from selfpaced.errors import SelfpacedError, SelfpacedWarning, require
 from selfpaced.integrations.context_supply import ContextSupply
 from selfpaced.integrations.curriculum import AnyCurriculum, Curriculum, ValueFunction
 from selfpaced.integrations.curriculum_env import RECORD_KEY
@@ -31,6 +32,7 @@ from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
 
 Values = Literal["auto", "critic", "returns"]
 MIN_EPISODES = 5  # per update; with fewer, ten updates do not see enough to judge mastery
+PATIENCE = 20  # times `update_every` steps without an update before a warning
 SAVED = "curriculum"  # attribute of the model, which is saved with it
 
 
@@ -92,9 +94,16 @@ class CurriculumCallback(BaseCallback):
         self._supply: ContextSupply | None = None
         self._first: list[Array] = []  # observation at the start of every environment's episode
         self._num_steps = 0  # since the last update
+        self._has_warned = False
 
     def _init_callback(self) -> None:
         """Adopt the state that was saved with the model, unless training goes on."""
+        require(
+            isinstance(self.model, OnPolicyAlgorithm | OffPolicyAlgorithm),
+            f"model must learn on-policy or off-policy, as PPO and SAC do, got "
+            f"{type(self.model).__name__}, which hides its episodes; use selfpaced.Curriculum in a "
+            "loop of your own",
+        )
         self._require_curriculum_envs()
         self._value_function()
         if self._supply is None:
@@ -105,8 +114,8 @@ class CurriculumCallback(BaseCallback):
         self._supply = ContextSupply(self.curriculum, num_envs)
         for row in range(num_envs):
             self._set("row", row, row)
-        if isinstance(self.model, OnPolicyAlgorithm | OffPolicyAlgorithm):
-            self._set("discount", self.model.gamma)
+        assert isinstance(self.model, OnPolicyAlgorithm | OffPolicyAlgorithm)
+        self._set("discount", self.model.gamma)
 
     def _on_training_start(self) -> None:
         """Hand contexts over; start episodes again that began without them."""
@@ -126,6 +135,8 @@ class CurriculumCallback(BaseCallback):
         if self._is_due:  # within a rollout that is longer
             self._update()
         self._num_steps += self.training_env.num_envs
+        if self._num_steps >= PATIENCE * self.update_every and not self._has_warned:
+            self._warn_of_waiting()
         ended = np.flatnonzero(self.locals["dones"]).tolist()
         for row in ended:
             self._record(row, self.locals["infos"][row])
@@ -142,6 +153,16 @@ class CurriculumCallback(BaseCallback):
     def _is_due(self) -> bool:
         has_steps = self._num_steps >= self.update_every
         return has_steps and self.curriculum.num_recorded >= MIN_EPISODES
+
+    def _warn_of_waiting(self) -> None:
+        self._has_warned = True
+        warnings.warn(
+            f"{self.curriculum.num_recorded} episodes ended in {self._num_steps} steps, and an "
+            f"update of the teacher needs {MIN_EPISODES}: the contexts do not move; give the "
+            "environment a time limit (gymnasium.make(..., max_episode_steps=...))",
+            SelfpacedWarning,
+            stacklevel=2,
+        )
 
     def _record(self, row: int, info: dict[str, Any]) -> None:
         """Record an episode, with its first observation as the policy has seen it."""
@@ -228,3 +249,15 @@ class CurriculumCallback(BaseCallback):
                 "environments must have CurriculumEnv among their wrappers; write "
                 "make_vec_env(lambda: CurriculumEnv(gymnasium.make(...), contexts), n_envs=8)"
             ) from None
+        own = self.curriculum.contexts
+        for other in self._get("contexts"):
+            require(
+                other.names == own.names and np.array_equal(other.box, own.box),
+                f"contexts of CurriculumEnv must have the components and bounds of the callback's, "
+                f"{_box(own)}, got {_box(other)}; give both the same ContextSpace",
+            )
+
+
+def _box(contexts: ContextSpace) -> str:
+    bounds = zip(contexts.names, contexts.lower, contexts.upper, strict=True)
+    return ", ".join(f"{name} in [{low:g}, {high:g}]" for name, low, high in bounds)
