@@ -31,6 +31,16 @@ def test_far_from_all_data_the_ten_nearest_count():
     assert far == 1.0
 
 
+@pytest.mark.parametrize("bandwidth", [0.02, 0.5])  # few data within reach, or nearly all
+def test_the_kernel_regression_is_that_of_its_definition(bandwidth):
+    data, queries = rng().random((300, 2)), rng().random((40, 2))
+    values = data[:, 0] + data[:, 1] ** 2
+    distance = np.linalg.norm(queries[:, None] - data, axis=2)
+    weights = np.exp(-0.5 * (distance / bandwidth) ** 2) * (distance <= 3 * bandwidth)
+    expected = weights @ values / weights.sum(axis=1)
+    np.testing.assert_allclose(regress(queries, data, values, bandwidth), expected, rtol=1e-9)
+
+
 def test_where_everything_is_easy_a_particle_moves_straight_by_the_radius():
     contexts = replace(SQUARE, target=Samples(np.array([[3.0, 1.0]])))
     states = play(TEACHER, contexts, lambda drawn: np.ones(len(drawn)), 16, num=20)
