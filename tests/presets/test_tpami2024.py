@@ -20,7 +20,7 @@ def test_published_settings_of_currot():
     assert experiment.method.teacher == CURROT(threshold=4.0, radius=0.7, wait=True)
     assert experiment.method.learner == PPO(
         hidden=(128, 128, 128), learning_rate=3e-4, num_epochs=10, num_minibatches=32,
-        gae_lambda=0.99, value_coefficient=1.0, time_outs="terminal",
+        gae_lambda=0.99, value_coefficient=1.0, time_outs="terminal", shared_trunk=True,
     )  # fmt: skip
     assert experiment.environment_steps / len(experiment.seeds) == 819_200
     learner = neurips2020("goal-maze", "currot", "sac").method.learner
