@@ -1,12 +1,14 @@
 """Event files: what is written is read back with TensorBoard itself."""
 
 import io
+import json
+import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from selfpaced import run
+from selfpaced import RunFolder, resume, run
 from tests.runs.small_runs import SMALL, rows
 
 pytest.importorskip("tensorboard", reason="requires selfpaced[tensorboard]")
@@ -67,3 +69,14 @@ def test_settings_are_text_and_hyper_parameters(logged):
     assert session.hparams["learner.hidden"].string_value
     assert session.hparams["iterations"].number_value == 12
     assert session.hparams["seed"].number_value == 3
+
+
+def test_rows_that_come_again_after_a_kill_are_shown_once(logged, tmp_path):
+    copy = RunFolder(shutil.copytree(logged.path, tmp_path / "copy"))
+    remembered = copy.checkpoints / "logged-TensorBoard-1.json"
+    remembered.write_text(json.dumps({"1": 12, "2": 12, "3": 7}))  # as if killed after writing
+    resume(copy.path, iterations=13, loggers=[TensorBoard(video=False)])
+    for seed in SMALL.seeds:
+        steps = [scalar.step for scalar in read(copy, seed).Scalars("train/return")]
+        assert steps == list(range(1, 14))
+    assert json.loads(remembered.read_text()) == {"1": 13, "2": 13, "3": 13}

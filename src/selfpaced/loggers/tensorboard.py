@@ -64,7 +64,7 @@ class TensorBoard:
     def log(self, rows: Sequence[Row]) -> None:
         """Write and flush rows."""
         for row in rows:
-            writer = self._writer(row.seed)
+            writer = self._writer(row.seed, row.iteration)
             if values := values_of(row):
                 writer.add_scalars(row.iteration, values)
             if self.pictures and is_pictured(self._experiment, row):
@@ -77,18 +77,18 @@ class TensorBoard:
         try:
             if self.video and run.is_finished and (path := final_video(run)):
                 iterations = self._experiment.iterations
-                writer = self._writer(next(iter(run.counted_seeds())))
+                writer = self._writer(next(iter(run.counted_seeds())), iterations)
                 writer.add_image(iterations, "final policy", path.read_bytes(), _size(path))
         finally:
             for writer in self._writers.values():
                 writer.close()
 
-    def _writer(self, seed: int) -> _SeedWriter:
+    def _writer(self, seed: int, step: int) -> _SeedWriter:
         if seed not in self._writers:
             settings = settings_of(self._experiment) | {"seed": seed}
             settings.pop("seeds", None)
             path = self._folder / f"seed-{seed}"
-            self._writers[seed] = _SeedWriter(path, settings)
+            self._writers[seed] = _SeedWriter(path, settings, step)
         return self._writers[seed]
 
     def _draw(self, writer: _SeedWriter, row: Row) -> None:
@@ -103,8 +103,8 @@ class TensorBoard:
 class _SeedWriter:
     """The event file of one seed."""
 
-    def __init__(self, path: Path, settings: Mapping[str, Value]) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
+    def __init__(self, path: Path, settings: Mapping[str, Value], step: int) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
@@ -113,6 +113,9 @@ class _SeedWriter:
         self._file = EventFileWriter(str(path))
         if is_new:
             self._add_settings(settings)
+        else:  # TensorBoard forgets what a process that was killed has written from here on
+            session = SessionLog(status=SessionLog.START)
+            self._file.add_event(Event(wall_time=time.time(), step=step, session_log=session))
 
     def add_scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Write one event with all values of a row."""
