@@ -169,7 +169,14 @@ def test_draws_outside_the_box_are_clipped_or_redrawn():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"target": Samples(np.array([[99.0, 0.0]]))}, "must lie in the box, got 1 of 1 outside"),
+        (
+            {"target": Samples(np.array([[1.0, 0.0], [99.0, 0.0]]))},
+            "must lie in the box, got 1 of 2 outside, first in row 1; widen the box, or drop",
+        ),
+        (
+            {"lower": (1.0, 0.0), "upper": (1.0, 0.0)},
+            "'mass' must be finite with lower < upper, got .*; leave out a component",
+        ),
         ({"target": Samples(np.array([[1.0]]))}, "over 2 components"),
         ({"target": "hard"}, "with size and sample"),
         ({"scales": ("log",)}, "for each of mass, angle"),

@@ -79,7 +79,8 @@ class ContextSpace:
             if not (np.isfinite(low) and np.isfinite(high) and low < high):
                 raise SelfpacedError(
                     f"bounds of context component {name!r} must be finite with lower < upper, "
-                    f"got [{low}, {high}]"
+                    f"got [{low}, {high}]; leave out a component that does not vary, or give it a "
+                    "width"
                 )
         if self.units and len(self.units) != self.size:
             raise SelfpacedError(
@@ -120,10 +121,11 @@ class ContextSpace:
             self._require_mean(role, distribution)
         if isinstance(distribution, Samples):
             outside = np.flatnonzero(~self.contains(distribution.contexts))
+            first = outside[0] if len(outside) else 0
             require(
                 not len(outside),
                 f"recorded contexts of {role} must lie in the box, got {len(outside)} of "
-                f"{len(distribution.contexts)} outside, first in row {[*outside[:1]]}; widen the "
+                f"{len(distribution.contexts)} outside, first in row {first}; widen the "
                 "box, or drop them",
             )
         elif self.outside == "redraw":
