@@ -99,13 +99,30 @@ def require_layers(settings: DataclassInstance, *names: str, at_least: int = 0) 
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:
     """Require one of the choices; the message suggests the most similar one."""
     known = list(choices)
-    if value in known:
-        return
-    similarity = {name: SequenceMatcher(None, value, name).ratio() for name in known}
+    if value not in known:
+        listed, hint = ", ".join(known), suggestion(value, known)
+        raise SelfpacedError(f"{what} must be one of {listed}, got {value!r}{hint}")
+
+
+def suggestion(value: str, choices: Iterable[str]) -> str:
+    """Return the end of a message that names the most similar choice, empty if none is close.
+
+    What names have in common up to a dot, as in `teacher.zeta`, does not make them similar.
+
+    Example:
+        >>> from selfpaced.validation import suggestion
+        >>> suggestion("--teacher.zetta", ("--teacher.zeta", "--learner.hidden"))
+        "; did you mean '--teacher.zeta'?"
+        >>> suggestion("--teacher.zeta", ("--teacher.buffer-size", "--learner.time-outs"))
+        ''
+    """
+    own = value.rpartition(".")[2]
+    similarity = {
+        name: SequenceMatcher(None, own, name.rpartition(".")[2]).ratio() for name in choices
+    }
     best = max(similarity.values(), default=0.0)
-    near = [repr(name) for name in known if similarity[name] == best > 0.4]
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise SelfpacedError(f"{what} must be one of {', '.join(known)}, got {value!r}{hint}")
+    near = [repr(name) for name in similarity if similarity[name] == best > 0.5]
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def require_std_bound(

@@ -165,7 +165,10 @@ def test_settings_that_only_fit_each_other_can_be_given_together():
     ("flags", "message"),
     [
         ("--teacher.zta 3", "one of --teacher.zeta, .*got '--teacher.zta'; did you mean '--teach"),
-        ("--teacher.p-random 1", "setting of a cell must be one of .*got '--teacher.p-random'"),
+        (
+            "--teacher.p-random 1",
+            "setting of a cell \\(spdl, random\\) must be .*got '--teacher.p-random'",
+        ),
         ("--environment.normal axis", "got '--environment.normal'"),
         ("--teacher.zeta many", "--teacher.zeta must be FLOAT, got 'many'; see `selfpaced compare"),
         ("--teacher.zeta -1", "zeta must be non-negative, got -1.0"),

@@ -64,7 +64,7 @@ def test_without_a_grid_the_papers_is_searched(tmp_path, trainer):
     [
         ("--teacher random", "got 'random'.*; give values to try, as in --grid teacher.SETTING="),
         ("--grid teacher.zeta", "--grid must be SETTING=VALUE,VALUE, got 'teacher.zeta'"),
-        ("--grid zeta=1", "setting of --grid must be one of teacher.zeta, .* got 'zeta'; did you"),
+        ("--grid zeta=1", "setting of --grid with spdl and ppo must be .* got 'zeta'; did you"),
         ("--grid teacher.zeta=1,a", "--grid: --teacher.zeta must be FLOAT, got 'a'"),
         ("--grid teacher.start=end", "--grid: --teacher.start must be one of initial, target"),
         ("--grid teacher.zeta=1,1.0", "values of --grid must differ, got 'teacher.zeta=1,1.0'"),
@@ -98,4 +98,21 @@ def test_a_search_may_start_from_a_preset_file(tmp_path):
     path.write_text(json.dumps(replace(neurips2020("point-mass-2d"), iterations=9).to_dict()))
     assert experiment_of("--teacher", "spdl", "--preset", str(path)).iterations == 9
     with pytest.raises(SelfpacedError, match="which is not among: point-mass-2d \\+ alp-gmm"):
-        experiment_of("--preset", str(path))
+        experiment_of("--teacher", "alp-gmm", "--preset", str(path))
+
+
+def test_teacher_and_learner_are_those_of_train_by_default():
+    assert experiment_of("--seeds", "2").method == neurips2020("point-mass-2d").method
+
+
+def test_a_setting_of_another_teacher_names_that_teacher(tmp_path, trainer):
+    with pytest.raises(SelfpacedError, match=r"got 'teacher.zeta', a setting of spdl.*--teacher s"):
+        search(tmp_path, "--teacher", "alp-gmm", "--grid", "teacher.zeta=1,2")
+
+
+def test_minibatches_that_do_not_divide_the_steps_are_refused_before_the_first_cell(
+    tmp_path, trainer
+):
+    with pytest.raises(SelfpacedError, match=r"must divide the 2048 steps .* got 3; use 2, or"):
+        search(tmp_path, "--grid", "learner.num_minibatches=4,3")
+    assert trainer.calls == []

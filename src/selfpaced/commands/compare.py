@@ -48,8 +48,10 @@ from selfpaced.studies.comparison import Cell, plan_cells, read_outcomes, run_ce
 class Options(StudyOptions):
     """Train every teacher with every learner on a problem, and compare the results.
 
-    Every cell has the paper's settings; finished cells are not run again. Settings of parts, as in
-    `selfpaced train PROBLEM --help`, apply to every cell that has them: `--teacher.zeta 1.2`.
+    Every cell has the paper's settings; finished cells are not run again. Settings are given as
+    flags `--teacher.NAME`, `--learner.NAME` and `--environment.NAME`, which `selfpaced train
+    PROBLEM --teacher TEACHER --help` lists, and apply to every cell that has them:
+    `--teacher.zeta 1.2`. To compare several values of a setting, use `selfpaced search`.
     """
 
     problem: ProblemName
@@ -87,10 +89,12 @@ class Options(StudyOptions):
             self.preset,
         )
         changed = with_changes("compare", [cell.experiment for cell in cells], self)
-        return [
-            dataclasses.replace(cell, experiment=experiment)
-            for cell, experiment in zip(cells, changed, strict=True)
-        ]
+        return self.with_start(
+            [
+                dataclasses.replace(cell, experiment=experiment)
+                for cell, experiment in zip(cells, changed, strict=True)
+            ]
+        )
 
     def command(self) -> str:
         """Return the command with all defaults written out, which may change later."""
@@ -103,6 +107,8 @@ class Options(StudyOptions):
             words += ["--threshold", str(self.threshold)]
         if self.preset:
             words += ["--preset", *map(str, self.preset)]
+        if self.start_from is not None:
+            words += ["--start-from", str(self.start_from)]
         return shlex.join([*words, "--out", str(self.folder)])
 
 
@@ -119,6 +125,7 @@ def main(arguments: list[str]) -> None:
             announcer(console, len(cells)),
             options.engine.make(),
             options.logs.make(),
+            options.overwrite,
         )
     except (InterruptedRunError, SelfpacedError):
         with suppress(SelfpacedError):  # the first error is the one to report

@@ -21,7 +21,9 @@ from selfpaced.registry import FILE_ENDING
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import folder_name
 from selfpaced.runs.logger import Logger, make_logger
+from selfpaced.runs.policies import load_policy
 from selfpaced.runs.processes import LocalProcesses
+from selfpaced.studies.comparison import Cell
 from selfpaced.training.curriculum_learning import InitialPolicy
 from selfpaced.validation import require_not_negative, require_positive
 
@@ -162,9 +164,21 @@ class StudyOptions:
 
     preset: tuple[Path, ...] = ()
     """files with other settings than the paper's, written by `selfpaced search`"""
+    overwrite: bool = False
+    """replace cells that have other settings or damaged files; others are kept, as without it"""
+    start_from: Path | None = None
+    """run folder whose policy all seeds of all cells start from, that of its first seed; it needs
+    the same learner and sizes of observations and actions"""
     budget: tyro.conf.OmitArgPrefixes[BudgetChanges] = BudgetChanges()
     settings: tyro.conf.Suppress[tuple[Words, ...]] = ()
     """settings of parts, each as a flag like `--teacher.zeta` and its values"""
+
+    def with_start(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells with the policy that they start from, if there is one."""
+        if self.start_from is None:
+            return list(cells)
+        start = load_policy(self.start_from)
+        return [dataclasses.replace(cell, start=start) for cell in cells]
 
 
 def parse(

@@ -11,8 +11,8 @@ import tyro
 
 from selfpaced.commands.options import StudyOptions, Words, parse
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import Budget, Experiment, make_method
-from selfpaced.registry import PROBLEMS
+from selfpaced.experiment import Budget, Experiment, find_part, make_method, part_names
+from selfpaced.registry import PROBLEMS, TEACHERS
 from selfpaced.studies.search import SearchGrid
 from selfpaced.validation import require_choice
 
@@ -66,7 +66,8 @@ def with_changes(
     known = [flag for experiment in experiments for flag in _flags(experiment)]
     for flag, *_ in options.settings:
         if not _is_among(flag, known):
-            require_choice("setting of a cell", flag, dict.fromkeys(known))
+            teachers = ", ".join(dict.fromkeys(each.teacher_name for each in experiments))
+            require_choice(f"setting of a cell ({teachers})", flag, dict.fromkeys(known))
     return [
         with_options(
             experiment,
@@ -93,7 +94,7 @@ def parse_grid(command: str, experiment: Experiment, texts: Sequence[str]) -> Se
             bool(name and listed),
             f"--grid must be SETTING=VALUE,VALUE, got {text!r}; for example teacher.zeta=0.5,1,2",
         )
-        require_choice("setting of --grid", name, known)
+        _require_setting(experiment, name, known)
         key = name.removeprefix("teacher.")  # as in the paper's grids
         require(key not in grid, f"duplicate setting {name!r} in --grid")
         role, _, setting = name.partition(".")
@@ -102,6 +103,23 @@ def parse_grid(command: str, experiment: Experiment, texts: Sequence[str]) -> Se
         require(len({*values}) == len(values), f"values of --grid must differ, got {text!r}")
         grid[key] = values
     return grid
+
+
+def _require_setting(experiment: Experiment, name: str, known: Sequence[str]) -> None:
+    """The message names those teachers that have the setting."""
+    role, _, setting = name.partition(".")
+    owners = [
+        other
+        for other in (part_names("teacher") if role == "teacher" and name not in known else [])
+        if other in TEACHERS and setting in _names(find_part("teacher", other))
+    ]
+    ours = f"{experiment.teacher_name} and {experiment.learner_name}"
+    require(
+        not owners,
+        f"setting of --grid must be one of {ours}, got {name!r}, a setting of "
+        f"{', '.join(owners)}; add --teacher {owners[0] if owners else ''}",
+    )
+    require_choice(f"setting of --grid with {ours}", name, known)
 
 
 def _names(part: object) -> list[str]:

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from selfpaced.commands.options import (
+    NO_LOGS,
     THIS_COMPUTER,
     EngineFlags,
+    LogFlags,
     ProblemName,
     RepetitionFlags,
     Repetitions,
@@ -23,7 +25,7 @@ from selfpaced.commands.options import (
 )
 from selfpaced.commands.part_settings import parse_grid, with_changes
 from selfpaced.commands.progress import Progress, announcer
-from selfpaced.experiment import DEFAULT_LEARNER, Experiment
+from selfpaced.experiment import Experiment
 from selfpaced.presets.neurips2020 import neurips2020
 from selfpaced.statistics import plus_minus
 from selfpaced.studies.comparison import read_outcomes, run_cells
@@ -46,27 +48,25 @@ class Options(StudyOptions):
     """Search settings over a grid, by default the paper's, and write the best as a preset.
 
     Finished combinations are not run again. The seeds differ from those of reported results.
-    Settings that are not searched can be given as in `selfpaced train PROBLEM --help`, for example
+    Settings that are not searched are given as flags `--teacher.NAME`, `--learner.NAME` and
+    `--environment.NAME`, which `selfpaced train PROBLEM --help` lists, for example
     `--learner.hidden 64 64`.
     """
 
     problem: ProblemName
-    teacher: str = "alp-gmm"
-    """teacher whose settings to search"""
-    learner: str = DEFAULT_LEARNER
-    """learner, which improves the policy"""
+    teacher: str | None = None
+    """teacher whose settings to search; None is that of `selfpaced train`: spdl, or currot if a
+    distribution of the problem is not a Gaussian"""
+    learner: str | None = None
+    """learner, which improves the policy; None is ppo, or episodic with sprl"""
     grid: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="S=V,V")] = ()
     """values to try for a setting of teacher or learner, for example teacher.zeta=0.5,1,2; repeat
     it for more settings; without it, the paper's grid of the teacher"""
     repetitions: RepetitionFlags = _REPETITIONS
     engine: EngineFlags = THIS_COMPUTER
+    logs: LogFlags = NO_LOGS
     out: Path | None = None
     """folder of the search; None is runs/search-PROBLEM-TEACHER-LEARNER"""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of all results."""
-        return self.out or default_folder("search", self.problem, self.teacher, self.learner)
 
     def experiment(self) -> Experiment:
         """Return the experiment from which every combination deviates."""
@@ -84,17 +84,24 @@ def main(arguments: list[str]) -> None:
     experiment, console = options.experiment(), Console(emoji=False)
     has_own = len(options.grid) > 0
     grid = parse_grid("search", experiment, options.grid) if has_own else find_grid(experiment)
-    cells = plan_search(experiment, options.folder, grid)
-    workers = options.repetitions.workers
+    teacher, learner = experiment.teacher_name, experiment.learner_name
+    folder = options.out or default_folder("search", options.problem, teacher, learner)
+    cells = options.with_start(plan_search(experiment, folder, grid))
     run_cells(
-        cells, workers, Progress(console), announcer(console, len(cells)), options.engine.make()
+        cells,
+        options.repetitions.workers,
+        Progress(console),
+        announcer(console, len(cells)),
+        options.engine.make(),
+        options.logs.make(),
+        options.overwrite,
     )
     ranked = rank(read_outcomes(cells))
-    preset = write_search(options.folder, grid, ranked)
-    _show(console, f"{options.problem}: {options.teacher} + {options.learner}", grid, ranked)
+    preset = write_search(folder, grid, ranked)
+    _show(console, f"{options.problem}: {teacher} + {learner}", grid, ranked)
     console.print(
-        f"use the best with: selfpaced train {options.problem} --teacher {options.teacher} "
-        f"--learner {options.learner} --preset {preset}",
+        f"use the best with: selfpaced train {options.problem} --teacher {teacher} "
+        f"--learner {learner} --preset {preset}",
         highlight=False,
         soft_wrap=True,
     )

@@ -94,5 +94,13 @@ class KeepsReplay(Protocol[S]):
         """Return the state with None in place of the past steps."""
 
 
+@runtime_checkable
+class ChecksWorkload(Protocol):
+    """Cannot be used with every problem and budget, and refuses them before training starts."""
+
+    def require_workload(self, spec: Spec, steps_per_iteration: int, num_environments: int) -> None:
+        """Raise `SelfpacedError` if it cannot be trained in this way."""
+
+
 AnyLearner = Learner[Any]  # where the type of its state does not matter
-LEARNER_ABILITIES = (ActsInNumPy, ClonesBehaviour, KeepsReplay)
+LEARNER_ABILITIES = (ActsInNumPy, ClonesBehaviour, KeepsReplay, ChecksWorkload)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from selfpaced.errors import require
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.learners.action_distributions import ActionDistribution
 from selfpaced.learners.actor_critic import (
     ActorCritic,
@@ -106,6 +106,11 @@ class PPO(ActorCritic):
         require_choice("time_outs", self.time_outs, get_args(TimeOuts))
         require_choice("activation", self.activation, get_args(Activation))
 
+    def require_workload(self, spec: Spec, steps_per_iteration: int, num_environments: int) -> None:
+        """Require that the steps of an iteration can be divided into minibatches."""
+        del spec, num_environments
+        self._require_division(steps_per_iteration)
+
     def init(self, key: jax.Array, spec: Spec) -> OnPolicyState:
         """Draw orthogonal networks; the policy's std is one, in units of the environment."""
         state = init_state(
@@ -126,11 +131,7 @@ class PPO(ActorCritic):
         samples = samples.in_one_row()
         rows = _as_rows(samples)
         num_samples = len(rows)
-        require(
-            num_samples % self.num_minibatches == 0,
-            f"num_minibatches must divide the {num_samples} steps of an iteration, "
-            f"got {self.num_minibatches}; the paper uses 32",
-        )
+        self._require_division(num_samples)
         optimiser = self._optimiser()
 
         def learn(state: OnPolicyState, columns: jax.Array) -> tuple[OnPolicyState, LearnerMetrics]:
@@ -175,6 +176,15 @@ class PPO(ActorCritic):
             "kl": (ratio - 1.0 - log_ratio).mean(),
             "clipped_share": (jnp.abs(ratio - 1.0) > self.clip).mean(),
         }
+
+    def _require_division(self, num_steps: int) -> None:
+        if num_steps % self.num_minibatches:
+            divisors = [num for num in range(1, num_steps + 1) if num_steps % num == 0]
+            nearest = min(divisors, key=lambda num: abs(num - self.num_minibatches))
+            raise SelfpacedError(
+                f"num_minibatches must divide the {num_steps} steps of an iteration, got "
+                f"{self.num_minibatches}; use {nearest}, or change steps_per_iteration"
+            )
 
     def _optimiser(self) -> optax.GradientTransformation:
         adam = optax.adam(self.learning_rate, eps=1e-5)

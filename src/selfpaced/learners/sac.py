@@ -110,18 +110,15 @@ class SAC:
         """Update after every few steps (D1)."""
         return self.update_every
 
+    def require_workload(self, spec: Spec, steps_per_iteration: int, num_environments: int) -> None:
+        """Require actions in a finite box."""
+        del steps_per_iteration, num_environments
+        _require_box(spec)
+
     def init(self, key: jax.Array, spec: Spec) -> SACState:
         """Draw Glorot networks; the coefficient is one and the replay is empty."""
-        require(
-            not spec.has_discrete_actions,
-            "actions must be continuous for SAC, got discrete ones; use PPO or TRPO",
-        )
+        _require_box(spec)
         low, high = np.array(spec.action_low), np.array(spec.action_high)
-        require(
-            bool(np.isfinite(low).all() and np.isfinite(high).all()),
-            f"action bounds must be finite for SAC, got {spec.action_low} to {spec.action_high}; "
-            "give the environment finite bounds, or use PPO or TRPO",
-        )
         parameters = self._init_parameters(key, spec)
         return SACState(
             parameters,
@@ -388,3 +385,15 @@ def _unpack(spec: Spec, scaling: Moments | None, rows: jax.Array) -> Batch:
         for columns in (observation, next_observation)
     )
     return Batch(seen, action, reward[0], future[0], after)
+
+
+def _require_box(spec: Spec) -> None:
+    require(
+        not spec.has_discrete_actions,
+        "actions must be continuous for SAC, got discrete ones; use PPO or TRPO",
+    )
+    require(
+        bool(np.isfinite((spec.action_low, spec.action_high)).all()),
+        f"action bounds must be finite for SAC, got {spec.action_low} to {spec.action_high}; "
+        "give the environment finite bounds, or use PPO or TRPO",
+    )

@@ -21,13 +21,13 @@ from selfpaced.runs.export import export
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.locks import training_lock
 from selfpaced.runs.logger import Logger
-from selfpaced.runs.memory import require_memory
 from selfpaced.runs.policies import TrainedPolicy
+from selfpaced.runs.preflight import require_trainable
 from selfpaced.runs.processes import Listener, LocalProcesses, notify
 from selfpaced.runs.replacement import create_run, forget_replaced, restore_replaced, withdraw
 from selfpaced.runs.run_log import RunLog
 from selfpaced.runs.storage import Notes, describe_disk_error
-from selfpaced.runs.warm_start import require_start_fits, save_start
+from selfpaced.runs.warm_start import save_start
 
 
 def run(
@@ -78,11 +78,9 @@ def run(
     engine = engine or LocalProcesses()
     num = engine.num_workers if workers is None else workers
     require(num > 0, f"workers must be positive, got {workers}")
-    require_memory(experiment)
+    require_trainable(experiment, start)
     blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
     folder = RunFolder(Path(out))
-    if start is not None:
-        require_start_fits(experiment, start)
     advice = context_advice(experiment.resolved)
     with training_lock(folder.path) as lock:
         create_run(folder.path, experiment, blocks, overwrite)

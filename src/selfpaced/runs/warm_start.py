@@ -62,6 +62,17 @@ def save_start(path: Path, start: TrainedPolicy) -> None:
     write_arrays(path, name_leaves(_PREFIX, start.state), {})
 
 
+def starts_from(path: Path, start: TrainedPolicy | None) -> bool:
+    """Return whether a run that keeps its start at this path began from this policy, or none."""
+    if start is None or not path.exists():
+        return start is None and not path.exists()
+    saved, _ = read_arrays(path)
+    given = name_leaves(_PREFIX, start.state)
+    return saved.keys() == given.keys() and all(
+        np.array_equal(saved[name], given[name]) for name in given
+    )
+
+
 def start_learners(path: Path, experiment: Experiment, learners: S) -> S:
     """Return the learners of all seeds [S, ...] as they start: as saved, or else as drawn."""
     if not path.exists():

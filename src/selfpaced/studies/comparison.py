@@ -22,8 +22,11 @@ from selfpaced.records import Array
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import RunFolder, folder_name
 from selfpaced.runs.logger import Logger
+from selfpaced.runs.policies import TrainedPolicy
+from selfpaced.runs.preflight import require_trainable
 from selfpaced.runs.processes import Listener
 from selfpaced.runs.supervisor import resume, run
+from selfpaced.runs.warm_start import starts_from
 from selfpaced.studies.differences import find_differences
 from selfpaced.studies.preset_files import require_use, with_preset_files
 
@@ -40,6 +43,7 @@ class Cell:
     learner: str
     experiment: Experiment
     path: Path
+    start: TrainedPolicy | None = None  # that all seeds start from
 
     @property
     def folder(self) -> RunFolder:
@@ -133,8 +137,9 @@ def run_cells(
     announce: Callable[[int, Cell, State], None] = lambda *_: None,
     engine: Engine | None = None,
     loggers: Sequence[Logger] = (),
+    overwrite: bool = False,
 ) -> None:
-    """Run or resume the cells that are not finished; all are inspected before the first one runs.
+    """Run or resume the cells that are not finished; all are checked before the first one runs.
 
     A cell whose training fails does not keep the others from running; its error is raised at the
     end.
@@ -146,13 +151,17 @@ def run_cells(
         announce: called with place (from 1), cell and state before each cell.
         engine: what trains blocks of seeds; None starts processes on this computer.
         loggers: receive the rows of every cell that is run, one cell after the other.
+        overwrite: replace cells that cannot be used: other settings, or damaged files.
 
     Raises:
-        SelfpacedError: a cell cannot be used, or the training of a cell has failed.
+        SelfpacedError: a cell cannot be used or trained, or the training of a cell has failed.
         InterruptedRunError: Ctrl-C or SIGTERM.
     """
     errors: list[str] = []
-    states = [inspect_cell(cell) for cell in cells]
+    states = [_inspect(cell, overwrite) for cell in cells]
+    for cell, state in zip(cells, states, strict=True):
+        if state != "finished":
+            require_trainable(cell.experiment, cell.start)
     for place, (cell, state) in enumerate(zip(cells, states, strict=True), start=1):
         try:
             announce(place, cell, state)
@@ -161,7 +170,9 @@ def run_cells(
                     cell.experiment,
                     cell.path,
                     workers,
+                    overwrite=overwrite,
                     listener=listener,
+                    start=cell.start,
                     engine=engine,
                     loggers=loggers,
                 )
@@ -223,6 +234,15 @@ def read_outcome(cell: Cell) -> Outcome:
     )
 
 
+def _inspect(cell: Cell, overwrite: bool) -> State:
+    try:
+        return inspect_cell(cell)
+    except SelfpacedError:
+        if overwrite:
+            return "new"
+        raise
+
+
 def _require_new(role: str, name: str, is_new: bool) -> None:
     require(is_new, f"duplicate {role} {name!r} in --{role}s")
 
@@ -240,6 +260,11 @@ def _require_same_settings(cell: Cell) -> None:
     unreadable = None
     try:
         if cell.folder.experiment() == cell.experiment:
+            require(
+                starts_from(cell.folder.start_path, cell.start),
+                f"{cell.path} starts from another policy; repeat the --start-from of that run, or "
+                "choose another folder with --out",
+            )
             return
     except SelfpacedError as error:  # perhaps of another version; the differences are clearer
         unreadable = error
@@ -250,7 +275,8 @@ def _require_same_settings(cell: Cell) -> None:
     more = len(different) - _NUM_DIFFERENCES
     raise SelfpacedError(
         f"{cell.path} has other settings: {named}{f' and {more} more' if more > 0 else ''}; "
-        "compare with those settings, or choose another folder with --out"
+        "compare with those settings, choose another folder with --out, or replace the cell with "
+        "--overwrite"
     )
 
 
