@@ -9,7 +9,7 @@ import numpy as np
 
 from selfpaced.distributions.transport import wasserstein
 from selfpaced.records import Array
-from selfpaced.reports.page.curves import line_look
+from selfpaced.reports.page.curves import LEGEND, line_look
 from selfpaced.reports.page.markup import (
     Figure,
     Section,
@@ -276,7 +276,7 @@ def _plane(shown: Sequence[tuple[RunData, ContextBox, Path]], tensors: Tensors) 
     layout: Template = {
         "xaxis": axis_of("i"),
         "yaxis": axis_of("j"),
-        "legend": {"orientation": "h", "y": -0.18, "yanchor": "top"},
+        "legend": LEGEND,
         "uirevision": pick("run", {key: key for key in ranges}),
     }
     return Figure("plane", traces, layout, 440, "The training contexts at the chosen moment")
@@ -303,7 +303,7 @@ def _distances(shown: Sequence[tuple[RunData, ContextBox, Path]], tensors: Tenso
     layout: Template = {
         "xaxis": {"title": {"text": "environment steps of a seed"}, "exponentformat": "SI"},
         "yaxis": {"title": {"text": "W2 to the target [box widths]"}, "rangemode": "tozero"},
-        "legend": {"orientation": "h", "y": -0.18, "yanchor": "top"},
+        "legend": LEGEND,
         "shapes": [{
             "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": pick("run", floors),
             "y1": pick("run", floors), "line": {"dash": "dash", "width": 1, "color": "#888888"},

@@ -15,6 +15,7 @@ from selfpaced.reports.style import colour_of, dashes_of
 MEASURES = {"return": "return", "success": "success"}
 STATISTICS = {"mean": "mean", "median": "median", "iqm": "interquartile mean"}
 AXES = {"steps": "environment steps of a seed", "wall": "wall time [s]", "iterations": "iteration"}
+LEGEND: Template = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}
 _DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 _HOW = (
@@ -70,7 +71,7 @@ def _figure(runs: Sequence[RunData], problems: list[str], tensors: Tensors) -> F
             "type": pick("height", {"linear": "linear", "log": "log"}),
             "tickformat": pick("measure", {"return": "", "success": ".0%"}),
         },
-        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top", "groupclick": "togglegroup"},
+        "legend": LEGEND | {"groupclick": "togglegroup"},
         "hovermode": "closest",
     }  # fmt: skip
     label = "Learning curves of " + ", ".join(run.name for run in runs)

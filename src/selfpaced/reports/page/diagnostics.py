@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from selfpaced.records import Array
-from selfpaced.reports.page.curves import line_look
+from selfpaced.reports.page.curves import LEGEND, line_look
 from selfpaced.reports.page.markup import (
     Figure,
     Html,
@@ -110,7 +110,7 @@ def _figure(runs: Sequence[RunData], names: list[str], tensors: Tensors) -> Figu
             "type": pick("scale", {"linear": "linear", "log": "log"}),
             "exponentformat": "power",
         },
-        "legend": {"orientation": "h", "y": -0.24, "yanchor": "top", "groupclick": "togglegroup"},
+        "legend": LEGEND | {"groupclick": "togglegroup"},
         "uirevision": pick("quantity", {str(i): i for i in range(len(names))}),
     }  # fmt: skip
     return Figure("diagnostics", traces, layout, 400, "The chosen diagnostic of every run")
