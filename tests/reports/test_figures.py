@@ -45,6 +45,8 @@ def test_every_problem_has_figures_of_its_own():
         "point-mass-3d": ["trajectories"],
         "point-mass-2d": ["trajectories"],
         "point-mass-2d-bimodal": ["trajectories"],
+        "point-mass-6d": [],
+        "point-mass-6d-bimodal": [],
         "goal-maze": [],
         "ball-catching": ["catching_plane", "catching_rate"],
         "ant-gate": ["x_position"],
