@@ -2,6 +2,7 @@
 # make check: check formatting, lint rules and types.
 # make test: install what integrations need, too, and run the tests.
 # make test-rllib: run the tests of RLlib and gymnax, in an environment of their own.
+# make faults: kill, damage and misuse runs by the hundred, and count the outcomes.
 # make docs: build the site in build/site/html.
 # make package: build the package, install it on every supported Python and use it.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -10,7 +11,7 @@ VENV_RLLIB ?= .venv-rllib
 BIN = $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: install demo check test test-slow test-rllib docs package bench clean
+.PHONY: install demo check test test-slow test-rllib faults docs package bench clean
 
 install: $(VENV)/.installed
 
@@ -54,6 +55,9 @@ test-rllib: $(VENV_RLLIB)/.installed
 	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 -k 'rllib or gymnax or jax-environments' \
 		tests/integrations/rllib tests/environments/test_gymnax_bridge.py tests/test_docs.py \
 		tests/test_docstrings.py
+
+faults: $(VENV)/.installed-test
+	$(BIN)/python -m tests.faults
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/assemble.py build/site

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tests.faults.corruptions import corruptions
 from tests.faults.kills import kills
+from tests.faults.misbehaviours import misbehaviours
 from tests.faults.presets import flags, presets
 
 
@@ -22,7 +23,8 @@ def main() -> None:
             corruptions(300, seed, place),
             presets(300, seed, place),
             flags(600, seed),
-            kills(20, seed, place),
+            misbehaviours(200, place),
+            kills(64, seed, place),
         ):
             outcomes = ", ".join(f"{num} {outcome}" for outcome, num in tried.counts.most_common())
             table.add_row(tried.kind, str(tried.counts.total()), outcomes)

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments, and the results after resuming."""
+"""SIGKILL at many moments, and the results after resuming."""
 
 import json
 import os
@@ -9,32 +9,72 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from selfpaced import Experiment, RunFolder, resume, run
+from selfpaced import Experiment, RunFolder, SelfpacedError, neurips2020, resume, run
 from selfpaced.experiment import default_part
+from selfpaced.registry import TEACHERS
+from selfpaced.reports.figures import draw_run
 from tests.faults.outcomes import Tally
 from tests.runs.small_runs import SMALL, is_free, timeless_rows
 
-PROGRAM = (
-    "import json, sys\n"
-    "from selfpaced import Experiment, run\n"
-    "run(Experiment.from_dict(json.loads(sys.argv[1])), sys.argv[2], workers=2)"
-)
+# runs, then draws; kills itself before a file is moved into place for the given time in the given
+# part of the program
+PROGRAM = """
+import json, os, signal, sys
+from selfpaced import Experiment, SelfpacedError, run
+from selfpaced.reports.figures import draw_run
+from selfpaced.runs import storage, supervisor
+
+def killing(call, num):
+    calls = []
+    def counted(*arguments, **named):
+        calls.append(1)
+        if len(calls) >= num:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments, **named)
+    return counted
+
+path, moment, num = sys.argv[2], sys.argv[3], int(sys.argv[4])
+if moment == "export":
+    export = supervisor.export
+    def killed_export(*arguments):
+        os.replace = killing(os.replace, num)
+        export(*arguments)
+    supervisor.export = killed_export
+try:
+    folder = run(Experiment.from_dict(json.loads(sys.argv[1])), path, workers=2)
+except SelfpacedError as error:
+    sys.exit(str(error))
+if moment == "drawing":
+    from matplotlib.figure import Figure
+    Figure.savefig = killing(Figure.savefig, num)
+draw_run(folder)
+"""
+MOMENTS = ("start-up", "training and evaluation", "export", "drawing")
+VICTIMS = ("parent", "worker", "all")
 METHODS = [
-    ("spdl", "ppo"),
-    ("alp-gmm", "ppo"),
-    ("goal-gan", "trpo"),
+    *((teacher, "ppo") for teacher in TEACHERS),
     ("random", "sac"),
-    ("default", "ppo"),
+    ("goal-gan", "trpo"),
 ]
+
+
+class Whole(NamedTuple):
+    """An experiment, its run without faults, and how long that took."""
+
+    experiment: Experiment
+    folder: RunFolder
+    seconds: float
 
 
 def experiments(names: list[tuple[str, str]]) -> list[Experiment]:
     """Return small experiments with these teachers and learners."""
+    small = replace(SMALL, iterations=30, evaluate_every=2, evaluation_episodes=40)
     return [
-        replace(SMALL, iterations=30).with_parts(
+        small.with_parts(
             teacher=SMALL.method.teacher if teacher == "spdl" else default_part("teacher", teacher),
             learner=replace(default_part("learner", learner), hidden=(8,)),
         )
@@ -42,50 +82,87 @@ def experiments(names: list[tuple[str, str]]) -> list[Experiment]:
     ]
 
 
-def kills(num: int, seed: int, place: Path, names: list[tuple[str, str]] = METHODS) -> Tally:
-    """Kill the parent, one worker, or all, at random moments; resume, and compare all files."""
+def robot_experiment() -> Experiment:
+    """Return a small experiment with MuJoCo."""
+    preset = neurips2020("ball-catching")
+    learner = replace(default_part("learner", "ppo"), hidden=(8,), num_minibatches=4)
+    budget = {"iterations": 4, "steps_per_iteration": 320, "evaluation_episodes": 4}
+    return replace(preset.with_parts(learner=learner), seeds=(1, 2), evaluate_every=2, **budget)
+
+
+def kills(num: int, seed: int, place: Path, planned: list[Experiment] | None = None) -> Tally:
+    """Kill the parent, one worker, or all, at many moments; resume, and compare all files."""
     rng = np.random.default_rng(seed)
     counts: Counter[str] = Counter()
     examples = []
-    planned = experiments(names)
-    wholes = []
-    for index, experiment in enumerate(planned):
-        start = time.monotonic()
-        whole = run(experiment, place / f"whole-{index}", workers=2)
-        wholes.append((whole, time.monotonic() - start))
+    planned = [*experiments(METHODS), robot_experiment()] if planned is None else planned
+    wholes = [carry_out(experiment, place / f"whole-{n}") for n, experiment in enumerate(planned)]
     for number in range(num):
-        experiment, (whole, seconds) = planned[number % len(planned)], wholes[number % len(planned)]
-        folder = RunFolder(place / f"killed-{number}")
-        whom = ("parent", "all")[number // len(planned) % 2]
-        kill_one(experiment, folder.path, whom, float(rng.uniform(0.1, 1.1)) * seconds)
-        if not folder.path.exists() or not (folder.path / "experiment.json").exists():
-            run(experiment, folder.path, workers=2)
-        elif not folder.is_finished:
-            resume(folder.path)
-        outcome = "bit-identical" if same_files(folder.path, whole.path) else "DIFFERENT"
+        whole = wholes[number % len(wholes)]
+        # every experiment at every moment, every moment with every victim
+        moment = MOMENTS[(number + number // len(wholes)) % len(MOMENTS)]
+        victim = VICTIMS[number // len(MOMENTS) % len(VICTIMS)]
+        outcome, details = outcome_of_kill(whole, place / f"killed-{number}", moment, victim, rng)
         counts[outcome] += 1
-        if outcome == "DIFFERENT":
-            examples.append(f"{whom} of {experiment.teacher_name} + {experiment.learner_name}")
+        if outcome != "bit-identical":
+            experiment = whole.experiment
+            names = f"{experiment.teacher_name} + {experiment.learner_name}"
+            examples.append(f"{victim} in {moment} of {names}: {outcome} {details}")
     return Tally("SIGKILLs", counts, examples)
 
 
-def kill_one(experiment: Experiment, path: Path, whom: str, delay: float) -> None:
-    """Start a run in another process, and kill it."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(experiment.to_dict()), str(path)]
+def carry_out(experiment: Experiment, path: Path) -> Whole:
+    start = time.monotonic()
+    return Whole(experiment, run(experiment, path, workers=2), time.monotonic() - start)
+
+
+def outcome_of_kill(
+    whole: Whole, path: Path, moment: str, victim: str, rng: np.random.Generator
+) -> tuple[str, str]:
+    kill_one(whole, path, moment, victim, rng)
+    folder = RunFolder(path)
+    try:
+        if not (path / "experiment.json").exists():
+            run(whole.experiment, path, workers=2)
+        elif not folder.is_finished:
+            resume(path)
+        drawn = draw_run(folder)
+    except SelfpacedError as error:
+        return "DEAD END", str(error)
+    is_same = same_files(path, whole.folder.path) and all(one.stat().st_size for one in drawn)
+    return "bit-identical" if is_same else "DIFFERENT", ""
+
+
+def kill_one(whole: Whole, path: Path, moment: str, victim: str, rng: np.random.Generator) -> None:
+    """Run in another process, and kill it or its workers."""
+    settings = json.dumps(whole.experiment.to_dict())
+    num = int(rng.integers(1, 8 if moment == "export" else 3))
+    command = [sys.executable, "-c", PROGRAM, settings, str(path), moment, str(num)]
     environment = os.environ | {"SELFPACED_CHECKPOINT_SECONDS": "0.2"}
-    process = subprocess.Popen(command, start_new_session=True, env=environment)
-    time.sleep(delay)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    workers = children.read_text().split() if children.exists() else []
-    process.kill()
+    process = subprocess.Popen(
+        command, start_new_session=True, env=environment, stderr=subprocess.DEVNULL
+    )
+    if moment in ("start-up", "training and evaluation"):
+        low, high = (0.05, 0.5) if moment == "start-up" else (0.5, 1.0)
+        time.sleep(float(rng.uniform(low, high)) * whole.seconds)
+        strike(process, victim, rng)
     process.wait()
-    for worker in workers if whom == "all" else ():
-        try:
-            os.kill(int(worker), signal.SIGKILL)
-        except ProcessLookupError:
-            continue
     while not is_free(RunFolder(path)):
         time.sleep(0.1)
+
+
+def strike(process: subprocess.Popen[bytes], victim: str, rng: np.random.Generator) -> None:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = [int(word) for word in children.read_text().split()] if children.exists() else []
+    if victim == "worker":
+        victims = [workers[rng.integers(len(workers))]] if workers else [process.pid]
+    else:
+        victims = [process.pid, *(workers if victim == "all" else ())]
+    for pid in victims:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
 
 
 def same_files(one: Path, two: Path) -> bool:

@@ -1,9 +1,10 @@
-"""A few of the faults that `python -m tests.faults` tries by the hundred."""
+"""A few of the faults that `make faults` tries by the hundred."""
 
 import pytest
 
 from tests.faults.corruptions import corruptions
-from tests.faults.kills import kills
+from tests.faults.kills import experiments, kills
+from tests.faults.misbehaviours import misbehaviours
 from tests.faults.presets import flags, presets
 
 
@@ -25,7 +26,14 @@ def test_strange_flag_values_are_refused_in_one_line(capsys):
     assert tried.counts["refused in one line"] > 20
 
 
+def test_what_users_code_returns_is_refused_with_the_name_of_its_class(tmp_path):
+    tried = misbehaviours(8, tmp_path)
+    assert tried.examples == []
+    assert tried.counts["refused in one line"] > 4
+
+
 @pytest.mark.slow
 def test_runs_killed_at_random_moments_resume_bit_identically(tmp_path):
-    tried = kills(20, 1, tmp_path)
-    assert tried.counts == {"bit-identical": 20}
+    tried = kills(8, 1, tmp_path, experiments([("spdl", "ppo"), ("plr", "ppo")]))
+    assert tried.examples == []
+    assert tried.counts == {"bit-identical": 8}

@@ -41,7 +41,7 @@ def show_run(console: Console, folder: RunFolder) -> None:
         plus_minus(final["mean"], final["standard_error"]),
         percentage(summary.get("final_success_rate")),
         f"{summary['wall_seconds']:.0f} s",
-        f"{summary['steps_per_second']:,.0f}".replace(",", " "),
+        f"{summary['steps_per_second'] or 0:,.0f}".replace(",", " "),
     )
     console.print(table)
     for failure in failures:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from math import isfinite
 from typing import Any, Literal, SupportsFloat, TypeAlias, final
 
 import gymnasium
@@ -201,6 +202,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         super().__init__(_make_one(environment))
         self.settings, self.row = environment, row
         self.observation_space = _vector_space(environment, self.env.observation_space)
+        self.flat_shape = flat_space(environment.id, self.env.observation_space).shape
         self.appended = environment.appended
         self.context: Array = np.zeros(len(environment.context_bounds))
         self.last: Array = np.zeros(0)
@@ -218,11 +220,11 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
                 observation, info = reset_in_context(
                     self.env, hand_over, self.context, seed, options
                 )
-                self.last, self.ended = self._observe(observation), False
+                self.last, self.ended = self._observe("reset", observation), False
         else:
             with self._named("reset"):
                 observation, info = self.env.reset(seed=seed, options=options)
-                self.last, self.ended = self._observe(observation), False
+                self.last, self.ended = self._observe("reset", observation), False
         return self.last, info
 
     def step(self, action: Array) -> tuple[Array, SupportsFloat, bool, bool, dict[str, object]]:
@@ -232,7 +234,9 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         member = as_member(self.action_space, action)
         with self._named("step"):
             observation, reward, terminated, truncated, info = self.env.step(member)
-            self.last, self.ended = self._observe(observation), bool(terminated or truncated)
+            self._require_plain("step", reward, info)
+            self.last = self._observe("step", observation)
+            self.ended = bool(terminated or truncated)
             ends: dict[str, object] = {
                 "terminated": bool(terminated),
                 "truncated": bool(truncated) and not terminated,
@@ -251,13 +255,30 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
             text = str(error) if known else f"{name} raised {describe_exception(error)}"
             raise RowError(text, self.row) from error
 
-    def _observe(self, observation: Any) -> Array:
-        """Return the observation as a vector with the context."""
-        flat = flat_observation(self.env.observation_space, observation)
+    def _observe(self, method: str, observation: Any) -> Array:
+        """Return the observation, which must be finite, as a vector with the context."""
+        space = self.env.observation_space
+        flat = flat_observation(space, observation)
+        if not (
+            flat.dtype.kind in "biuf" and flat.shape == self.flat_shape and np.isfinite(flat).all()
+        ):
+            raise self._wrong(method, f"a finite observation of {space}", observation)
         if self.appended is None:
             return flat
         with_context: Array = self.appended.observation(flat, self.context)
         return with_context
+
+    def _require_plain(self, method: str, reward: Any, info: Any) -> None:
+        """Check the parts of a step that are no arrays."""
+        if not (isinstance(reward, SupportsFloat) and np.ndim(reward) == 0 and isfinite(reward)):
+            raise self._wrong(method, "a finite number as reward", reward)
+        if not isinstance(info, dict):
+            raise self._wrong(method, "a dictionary as info", info)
+
+    def _wrong(self, method: str, expected: str, got: Any) -> SelfpacedError:
+        shown = " ".join(f"{got!r:.100}".split())
+        name = f"{type(self.unwrapped).__name__}.{method}"
+        return SelfpacedError(f"{name} must return {expected}, got {shown}")
 
     def _flags(self, observation: Any, info: dict[str, Any]) -> dict[str, bool]:
         """Return what the step reports, which can be nothing."""

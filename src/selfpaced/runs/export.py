@@ -159,10 +159,11 @@ def _describe_timing(
     """Blocks run side by side, so the seconds are those of the slowest."""
     slowest = max((one.notes for one in saved), key=lambda notes: float(notes["training_seconds"]))
     steps = iterations * experiment.steps_per_iteration * len(experiment.seeds)
+    seconds = max(wall_seconds, slowest["training_seconds"])
     return {
         "environment_steps": steps,
         "wall_seconds": wall_seconds,  # from the command to this file
         "training_seconds": slowest["training_seconds"],  # of it in the training loop
         "teacher_seconds": slowest["teacher_seconds"],  # of it in the teacher
-        "steps_per_second": steps / max(wall_seconds, slowest["training_seconds"]),
+        "steps_per_second": steps / seconds if seconds else None,
     }

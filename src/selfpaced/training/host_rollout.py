@@ -254,7 +254,8 @@ def _rows_of_seeds(num_seeds: int, num_rows: int) -> Iterator[None]:
         yield
     except RowError as error:
         index = error.row * num_seeds // num_rows
-        raise SeedError({index: cause_of("environment", error.__cause__ or error)}) from error
+        details = cause_of("environment", error.__cause__ or error).details
+        raise SeedError({index: Cause("environment", str(error), details)}) from error
 
 
 def _require_same(given: Array, seen: Array) -> None:
