@@ -163,9 +163,7 @@ def attempt(experiment: Experiment, path: Path) -> bool:
     folder = create_run(path, experiment, [SEEDS])
     try:
         messages = list(BlockRun(folder, 0, _Parent()).events())
-    except SystemExit as error:
-        raise RuntimeError("the worker was ended") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # as a worker does
         if isinstance(error, SelfpacedError) or not users_place(error):
             raise
         raise SelfpacedError(f"traceback to {users_place(error)}") from error

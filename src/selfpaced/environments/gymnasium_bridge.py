@@ -270,7 +270,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
 
     def _require_plain(self, method: str, reward: Any, info: Any) -> None:
         """Check the parts of a step that are no arrays."""
-        if not (isinstance(reward, SupportsFloat) and np.ndim(reward) == 0 and isfinite(reward)):
+        if not (np.ndim(reward) == 0 and isinstance(reward, SupportsFloat) and isfinite(reward)):
             raise self._wrong(method, "a finite number as reward", reward)
         if not isinstance(info, dict):
             raise self._wrong(method, "a dictionary as info", info)
