@@ -11,6 +11,7 @@ from tests.faults.corruptions import corruptions
 from tests.faults.kills import kills
 from tests.faults.misbehaviours import misbehaviours
 from tests.faults.presets import flags, presets
+from tests.faults.ray_losses import comparison_that_loses_a_node, ray_kills
 
 
 def main() -> None:
@@ -25,6 +26,8 @@ def main() -> None:
             flags(600, seed),
             misbehaviours(200, place),
             kills(64, seed, place),
+            ray_kills(10, seed, place),
+            comparison_that_loses_a_node(place),
         ):
             outcomes = ", ".join(f"{num} {outcome}" for outcome, num in tried.counts.most_common())
             table.add_row(tried.kind, str(tried.counts.total()), outcomes)

@@ -37,3 +37,23 @@ def test_runs_killed_at_random_moments_resume_bit_identically(tmp_path):
     tried = kills(8, 1, tmp_path, experiments([("spdl", "ppo"), ("plr", "ppo")]))
     assert tried.examples == []
     assert tried.counts == {"bit-identical": 8}
+
+
+@pytest.mark.slow
+def test_runs_that_lose_ray_workers_and_nodes_are_those_of_local_processes(tmp_path):
+    pytest.importorskip("ray")
+    from tests.faults.ray_losses import ray_kills
+
+    tried = ray_kills(2, 1, tmp_path, [("spdl", "ppo")])
+    assert tried.examples == []
+    assert tried.counts == {"bit-identical": 2}
+
+
+@pytest.mark.slow
+def test_a_comparison_that_loses_a_ray_node_is_that_of_local_processes(tmp_path):
+    pytest.importorskip("ray")
+    from tests.faults.ray_losses import comparison_that_loses_a_node
+
+    tried = comparison_that_loses_a_node(tmp_path)
+    assert tried.examples == []
+    assert tried.counts == {"bit-identical": 12}
