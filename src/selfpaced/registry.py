@@ -108,6 +108,7 @@ PROBLEMS: Registry[Problem] = Registry(
         "goal-maze": "selfpaced.presets.goal_maze:GOAL_MAZE",
         "ball-catching": "selfpaced.presets.ball_catching:BALL_CATCHING",
         "ant-gate": "selfpaced.presets.ant_gate:ANT_GATE",
+        "lunar-lander": "selfpaced.presets.lunar_lander:LUNAR_LANDER",
     },
 )
 

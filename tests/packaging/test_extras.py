@@ -18,6 +18,7 @@ DEVELOPMENT = {"dev", "docs", "test"}
 EXTRAS = sorted(PROJECT["optional-dependencies"].keys() - DEVELOPMENT)
 OPTIONAL = {  # library -> extra that brings it
     "mujoco": "mujoco",
+    "Box2D": "box2d",
     "imageio_ffmpeg": "video",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",

@@ -1,0 +1,1 @@
+"""Environments of Gymnasium that Box2D simulates; nothing else imports Box2D."""
