@@ -94,6 +94,7 @@ def test_an_impossible_space_is_refused(changes, message):
     [
         ([0.0], r"must be 2 numbers \(a, b\), got an array of shape \(1,\)"),
         (["wide", 1.0], "must be 2 numbers"),
+        (np.array([0.0, 1.0j]), r"must be 2 numbers .*, got array\(\[0"),
         ([0.0, 3.0], r"'b' must lie in \[0, 2\], got 3"),
         ([float("nan"), 1.0], "'a' must lie in"),
     ],

@@ -167,7 +167,7 @@ class ContextSpace:
 
     def clip(self, contexts: ArrayLike) -> Array:
         """Move every component outside the box to the nearest bound."""
-        return np.clip(np.asarray(contexts, np.float64), *self.box)
+        return np.clip(real_contexts(contexts), *self.box)
 
     def contains(self, contexts: ArrayLike) -> Array:
         """Return whether each context lies in the box.
@@ -175,7 +175,7 @@ class ContextSpace:
         Bounds belong to it, also after rounding to single precision.
         """
         lower, upper = self._rounded_box
-        array = np.asarray(contexts, np.float64)
+        array = real_contexts(contexts)
         inside: Array = np.all((array >= lower) & (array <= upper), axis=-1)
         return inside
 
@@ -214,7 +214,7 @@ class ContextSpace:
 
     def coordinates(self, contexts: ArrayLike) -> Array:
         """Return contexts with log-scaled components replaced by their logarithm."""
-        array = np.asarray(contexts, np.float64)
+        array = real_contexts(contexts)
         if not self._is_log.any():
             return array
         return np.where(self._is_log, np.log(np.where(self._is_log, array, 1.0)), array)
@@ -266,7 +266,7 @@ class ContextSpace:
         """
         expected = f"context must be {self.size} numbers ({', '.join(self.names)})"
         try:
-            array = np.asarray(context, np.float64)
+            array = real_contexts(context)
         except (TypeError, ValueError):
             raise SelfpacedError(f"{expected}, got {context!r}") from None
         if array.shape != (self.size,):
@@ -297,3 +297,16 @@ class ContextSpace:
         """The box, widened where rounding a bound to single precision moves it outwards."""
         (lower, upper), rounded = self.box, self.box.astype(np.float32).astype(np.float64)
         return np.array([np.minimum(lower, rounded[0]), np.maximum(upper, rounded[1])])
+
+
+def real_contexts(contexts: ArrayLike) -> Array:
+    """Return contexts in double precision; NumPy would drop an imaginary part with a warning.
+
+    Raises:
+        SelfpacedError: they are complex.
+    """
+    array = np.asarray(contexts)
+    require(
+        array.dtype.kind != "c", f"contexts must be real numbers, got an array of {array.dtype}"
+    )
+    return array.astype(np.float64, copy=False)

@@ -14,6 +14,8 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    SupportsFloat,
+    TypeGuard,
     Union,
     get_args,
     get_origin,
@@ -28,6 +30,12 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _NUMBERS = int | float | np.integer | np.floating
+
+
+def is_real(value: object) -> TypeGuard[SupportsFloat]:
+    """Return whether `float` keeps all of a value; of complex NumPy numbers it drops a part."""
+    shown: Any = value
+    return isinstance(value, SupportsFloat) and np.ndim(shown) == 0 and not np.iscomplexobj(shown)
 
 
 def require_picture_size(width: int, height: int) -> None:

@@ -97,6 +97,14 @@ def test_an_update_reports_averages_of_its_episodes_and_forgets_them() -> None:
         ({"context": [3.0, 0.5], "discounted_return": np.nan, "length": 3}, "finite"),
         ({"context": [3.0, 0.5], "discounted_return": 1.0, "length": 0}, "positive"),
         ({"context": [3.0, 0.5], "discounted_return": 1.0, "length": 2.5}, "whole number, got 2.5"),
+        (
+            {"context": [3.0, 0.5], "discounted_return": np.complex128(1j), "length": 3},
+            "discounted_return must be a number, got",
+        ),
+        (
+            {"context": np.array([3.0, 0.5j]), "discounted_return": 1.0, "length": 3},
+            "contexts must be real numbers",
+        ),
     ],
 )
 def test_an_invalid_episode_is_named_and_leaves_the_curriculum_unchanged(episode, message) -> None:

@@ -114,6 +114,30 @@ def test_a_run_in_which_no_seed_completes_an_iteration_is_a_mistake(tmp_path):
 
 
 @dataclass(frozen=True)
+class Unborn(Fragile):
+    """Raises in `init` of one seed."""
+
+    def init(self, rng, contexts):
+        num, is_fragile = super().init(rng, contexts)
+        if is_fragile and "HEALED" not in os.environ:
+            raise LookupError("no such expert")
+        return num, is_fragile
+
+
+def test_a_teacher_that_fails_before_the_first_iteration_costs_its_seed_only(tmp_path, monkeypatch):
+    experiment = replace(EXPERIMENT, iterations=3).with_parts(teacher=Unborn())
+    folder = run(experiment, tmp_path / "run", workers=1)
+    (failure,) = folder.summary()["failed_seeds"]
+    assert (failure["seed"], failure["iteration"], failure["part"]) == (FAILING, 1, "teacher")
+    assert "LookupError: no such expert" in failure["reason"]
+    assert np.isfinite(folder.evaluations()["return"][-1, [0, 2]]).all()
+    monkeypatch.setenv("HEALED", "1")
+    again = resume(folder.path, retry_failed=True)
+    assert again.summary()["failed_seeds"] == []
+    assert np.isfinite(again.evaluations()["return"]).all()
+
+
+@dataclass(frozen=True)
 class AlwaysBroken(UserTeacher):
     def update(self, rng, contexts, state, episodes):
         raise KeyError("missing")

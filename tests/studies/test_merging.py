@@ -1,11 +1,15 @@
 """Runs of different seeds as one run."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from selfpaced import PPO, RunFolder, SelfpacedError, load_policy
 from selfpaced.commands.main import main
 from selfpaced.reports.figures import draw_run
+from selfpaced.runs.manifest import write_files
+from selfpaced.runs.storage import json_bytes
 from selfpaced.studies.merging import merge_runs
 from tests.reports.invented_runs import invented_run
 
@@ -37,6 +41,14 @@ def test_the_summary_is_that_of_all_seeds(parts, tmp_path):
     assert summary["final_return"]["mean"] == pytest.approx(np.mean(per_seed))
     assert summary["seeds"] == [1, 2, 7]
     assert summary["wall_seconds"] == 2.0
+
+
+def test_runs_whose_seconds_are_unknown_have_no_speed(parts, tmp_path):
+    one, two = (RunFolder(shutil.copytree(part.path, tmp_path / part.path.name)) for part in parts)
+    for part in (one, two):
+        summary = part.summary() | {"wall_seconds": 0.0}
+        write_files(part.path, {"summary.json": json_bytes(summary)})
+    assert merge_runs([one, two], tmp_path / "all").summary()["steps_per_second"] is None
 
 
 def test_a_merged_run_opens_like_any_other(parts, tmp_path):

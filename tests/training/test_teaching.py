@@ -106,6 +106,16 @@ def no_values(observations):
     raise AssertionError("nothing is valued again")
 
 
+@dataclass(frozen=True)
+class Born(UserTeacher):
+    """Starts with a given state."""
+
+    state: object = ()
+
+    def init(self, rng, contexts):
+        return self.state
+
+
 def test_every_seed_has_a_state():
     states = block(UserTeacher()).init()
     assert len(states) == len(SEEDS)
@@ -171,12 +181,39 @@ def test_advice_is_counted_over_seeds():
         (np.zeros((2, 2)), r"must return an array of shape \(1, 2\), got \(2, 2\)"),
         (np.array([[0.0, np.nan]]), r"must return finite contexts, got \[\[0.0, nan\]\]"),
         (np.array([[0.0, 9.0]]), r"must return contexts in the box, got \[\[0.0, 9.0\]\]"),
+        (np.array([[0.0, 1j]]), r"must return real numbers, got an array of complex128"),
     ],
 )
 def test_what_is_no_context_is_refused(sampled, message):
     teachers = block(Constant(sampled=sampled))
     with pytest.raises(SelfpacedError, match=message):
         teachers.sample(0, teachers.init(), 1)
+
+
+def _endless():
+    endless = []
+    endless.append(endless)
+    return endless
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (_endless(), "Born.init must return a state with fewer than 32 levels"),
+        ((np.zeros(1), np.array(1j)), "Born.init must return .* complex128 in state.1"),
+        ({"names": ["a"]}, "Born.init must return a state of arrays .* in state.names.0"),
+    ],
+)
+def test_a_first_state_that_no_checkpoint_can_hold_is_refused(state, message):
+    with pytest.raises(SelfpacedError, match=message):
+        block(Born(state)).init()
+
+
+@pytest.mark.parametrize("value", ["high", 1j, np.zeros(2), None])
+def test_a_metric_that_is_no_number_is_refused(value):
+    teachers = block(Constant(updated=(Memory(np.zeros((0, 1)), np.zeros(0)), {"level": value})))
+    with pytest.raises(SelfpacedError, match="must return metrics that are numbers, got 'level'"):
+        teachers.update(0, teachers.init(), [ended(), ended()], no_values)
 
 
 @pytest.mark.parametrize("updated", [None, Memory(np.zeros((0, 1)), np.zeros(0))])

@@ -37,7 +37,7 @@ from selfpaced.environments.hand_over import (
 from selfpaced.environments.row_vector import RowVector
 from selfpaced.errors import SelfpacedError, describe_exception, require
 from selfpaced.records import Array
-from selfpaced.validation import require_positive, require_setting_pairs
+from selfpaced.validation import is_real, require_positive, require_setting_pairs
 
 PICTURE_SIZE = (480, 360)  # pixels
 _FLAGS = ("success", "unstable")  # optional entries of an info
@@ -270,7 +270,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
 
     def _require_plain(self, method: str, reward: Any, info: Any) -> None:
         """Check the parts of a step that are no arrays."""
-        if not (np.ndim(reward) == 0 and isinstance(reward, SupportsFloat) and isfinite(reward)):
+        if not (is_real(reward) and isfinite(reward)):
             raise self._wrong(method, "a finite number as reward", reward)
         if not isinstance(info, dict):
             raise self._wrong(method, "a dictionary as info", info)

@@ -141,7 +141,7 @@ class JaxBridge(ABC, Generic[S, P]):
         return Step(
             state._replace(inner=inner, time=time),
             self._observe(after.observation, state.context),
-            reward=jnp.asarray(after.reward, jnp.float32).reshape(()),
+            reward=_real("reward", after.reward).reshape(()),
             terminated=terminated,
             truncated=over & ~terminated,
             success=jnp.asarray(success, bool).reshape(()),
@@ -158,8 +158,17 @@ class JaxBridge(ABC, Generic[S, P]):
         """Apply one action in the package's environment, without its auto-reset."""
 
     def _observe(self, observation: jax.Array, context: jax.Array) -> jax.Array:
-        flat = jnp.ravel(observation).astype(jnp.float32)
+        flat = jnp.ravel(_real("observation", observation))
         return jnp.concatenate([flat, context]) if self.shows_context else flat
+
+
+def _real(what: str, value: jax.Array) -> jax.Array:
+    """Return numbers in single precision; JAX would drop an imaginary part with a warning."""
+    require(
+        not jnp.iscomplexobj(value),
+        f"{what} of the environment must be real numbers, got complex ones",
+    )
+    return jnp.asarray(value, jnp.float32)
 
 
 def make_by_name(make: Callable[..., Any], name: str, **settings: object) -> Any:

@@ -14,13 +14,20 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from selfpaced.contexts import ContextSpace
+from selfpaced.contexts import ContextSpace, real_contexts
 from selfpaced.errors import SelfpacedWarning, require
 from selfpaced.integrations.plain_state import Plain, from_plain, to_plain
 from selfpaced.records import Array, Episodes, Metrics
 from selfpaced.teachers.advice import AdviceGiver
 from selfpaced.teachers.base import ReusesEpisodes, Teacher, UsesValues
-from selfpaced.teachers.border import checked_sample, checked_update, may_leave_box
+from selfpaced.teachers.border import (
+    checked_init,
+    checked_sample,
+    checked_state,
+    checked_update,
+    may_leave_box,
+)
+from selfpaced.validation import is_real
 
 S = TypeVar("S")
 ValueFunction = Callable[[Array], ArrayLike]  # first observations [M, O] -> values [M]
@@ -94,7 +101,7 @@ class Curriculum(Generic[S]):
         self._records: list[EpisodeRecord] = []
         self._has_warned = False
         self._advice = AdviceGiver(teacher, contexts)
-        self.state: S = teacher.init(self._rng(_Purpose.INIT), contexts)
+        self.state: S = checked_init(teacher, teacher.init(self._rng(_Purpose.INIT), contexts))
 
     @property
     def num_updates(self) -> int:
@@ -148,8 +155,12 @@ class Curriculum(Generic[S]):
             SelfpacedError: a number is not finite, the context lies outside the box, or the length
                 is not a positive whole number; the episode is not recorded.
         """
+        require(
+            is_real(discounted_return),
+            f"discounted_return must be a number, got {discounted_return!r}",
+        )
         one = EpisodeRecord(
-            np.array(context, np.float64),
+            np.array(real_contexts(context)),
             np.array(first_observation),
             float(discounted_return),
             bool(success),
@@ -184,7 +195,8 @@ class Curriculum(Generic[S]):
         episodes = self._episodes(values)
         state = self._revalued(values) if callable(values) else self.state
         updated = self.teacher.update(self._rng(_Purpose.UPDATE), self.contexts, state, episodes)
-        self.state, metrics = checked_update(self.teacher, updated)
+        updated_state, metrics = checked_update(self.teacher, updated)
+        self.state = checked_state(self.teacher, state, updated_state)
         self._advice.warn(self.state, stacklevel=3)
         self._num_updates += 1
         self._num_draws = 0

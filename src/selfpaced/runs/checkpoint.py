@@ -68,6 +68,13 @@ class Checkpoint:
         """Return the checkpoint before the first iteration."""
         return cls(experiment, training.seeds, training.init())
 
+    @classmethod
+    def without_teachers(cls, training: AnyLoop, experiment: Experiment) -> Checkpoint:
+        """Return it for seeds of which some have no teacher, because its `init` fails."""
+        no_states: tuple[tuple[()], ...] = ((),) * len(training.seeds)
+        learners = training.init_learners()
+        return cls(experiment, training.seeds, TrainingState(learners, (), no_states))
+
     def content(self) -> bytes:
         """Return everything but the rows as the content of a file."""
         policy = without_replay(self.experiment, self.state.learner)
@@ -96,12 +103,14 @@ class Checkpoint:
             f"{path} must hold the seeds {self.seeds}, got {tuple(notes['seeds'])}; is it of "
             "another block?",
         )
-        state = TrainingState(
-            restore_leaves("learner", self.state.learner, arrays),
-            restore_leaves("actors", self.state.actors, arrays),
-            # a teacher's memory may have grown, everything else keeps its shape
-            restore_leaves("teachers", self.state.teachers, arrays, same_shape=False),
-        )
+        state = self.state  # before the first iteration, which is a function of the seeds
+        if notes["iteration"] > 0:
+            state = TrainingState(
+                restore_leaves("learner", self.state.learner, arrays),
+                restore_leaves("actors", self.state.actors, arrays),
+                # a teacher's memory may have grown, everything else keeps its shape
+                restore_leaves("teachers", self.state.teachers, arrays, same_shape=False),
+            )
         return Checkpoint(
             self.experiment,
             self.seeds,

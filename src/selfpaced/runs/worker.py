@@ -160,10 +160,18 @@ class BlockRun:
     def _train(self, training: AnyLoop) -> Generator[Notes, None, bool]:
         """Return whether the block has ended; not if seeds were set aside."""
         self.episodes = ()
-        checkpoint = Checkpoint.start(training, self.experiment)
+        self.iteration = 0
+        try:
+            checkpoint = Checkpoint.start(training, self.experiment)
+        except SeedError as error:
+            self._note_failures(training.seeds, error)
+            self._require_first_start(error)
+            checkpoint = Checkpoint.without_teachers(training, self.experiment)
+            yield from self._set_aside(checkpoint)
+            return False
         if self.files.newest.exists():
             checkpoint = checkpoint.restore(self.files.newest)
-        else:
+        if checkpoint.iteration == 0:
             learners = checkpoint.state.learner
             learners = start_learners(self.start_path, self.experiment, learners)
             checkpoint.state = checkpoint.state._replace(learner=learners)
@@ -197,6 +205,14 @@ class BlockRun:
 
     def _keep_episodes(self, episodes: Sequence[Episodes]) -> None:
         self.episodes = episodes
+
+    def _require_first_start(self, error: SeedError) -> None:
+        """A state that was saved cannot be read without its teacher: keep it as it is."""
+        saved = self.files.notes()
+        if saved is not None and saved["iteration"] > 0:
+            raise SelfpacedError(
+                f"{error}; it did not in the first {saved['iteration']} iterations, which are kept"
+            ) from error
 
     def _note_failures(self, seeds: tuple[int, ...], error: SeedError) -> None:
         for index, cause in error.causes.items():

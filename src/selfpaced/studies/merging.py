@@ -91,5 +91,6 @@ def _summarise(folders: Sequence[RunFolder]) -> Notes:
         rates = [np.nan if summary[name] is None else summary[name] for summary in summaries]
         merged[name] = np.average(rates, weights=nums)
     times = ("environment_steps", "wall_seconds", "training_seconds", "teacher_seconds")
-    merged |= {name: sum(summary[name] for summary in summaries) for name in times}
-    return merged | {"steps_per_second": merged["environment_steps"] / merged["wall_seconds"]}
+    merged |= {name: sum(summary[name] or 0 for summary in summaries) for name in times}
+    seconds, steps = merged["wall_seconds"], merged["environment_steps"]
+    return merged | {"steps_per_second": steps / seconds if seconds else None}  # as in one run

@@ -217,6 +217,11 @@ def step_rows(
         legal = legal.astype(np.int64)
     with _rows_of_seeds(len(action), legal.shape[0]):
         observation, reward, terminated, truncated, info = vector.step(legal)
+    for what, given in (("observations", observation), ("rewards", reward)):
+        require(
+            not np.iscomplexobj(given),  # NumPy would drop a part with a warning
+            f"{type(vector).__name__}.step must return real numbers as {what}, got complex ones",
+        )
     return (
         observation.reshape(*shape, -1),
         np.asarray(reward).reshape(shape),

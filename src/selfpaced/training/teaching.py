@@ -19,7 +19,7 @@ from selfpaced.teachers.base import (
     Teacher,
     UpdatesBlocks,
 )
-from selfpaced.teachers.border import checked_sample, checked_state, checked_update
+from selfpaced.teachers.border import checked_init, checked_sample, checked_state, checked_update
 from selfpaced.training.failures import SeedError, cause_of, for_each_seed
 from selfpaced.training.simulator import ContextSource
 from selfpaced.training.streams import Purpose, host_stream
@@ -67,7 +67,12 @@ class TeacherBlock(Generic[T]):
 
     def init(self) -> tuple[T, ...]:
         """Return the state of every seed before the first iteration."""
-        return tuple(self.teacher.init(rng, self.contexts) for rng in self._rngs(0, Purpose.INIT))
+        rngs, teacher = self._rngs(0, Purpose.INIT), self.teacher
+        return tuple(
+            self._for_each_seed(
+                lambda index: checked_init(teacher, teacher.init(rngs[index], self.contexts))
+            )
+        )
 
     def sample(self, iteration: int, states: tuple[T, ...], num: int) -> ContextSource:
         """Draw `num` contexts per seed, and more on demand."""
@@ -85,7 +90,7 @@ class TeacherBlock(Generic[T]):
                 more[index] = host_stream(self.seeds[index], iteration, Purpose.SAMPLE_MORE)
             try:
                 return draw(more[index], states[index])
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise SeedError({index: cause_of("teacher", error)}) from error
 
         return ContextSource(np.stack(first), draw_more)
@@ -105,7 +110,7 @@ class TeacherBlock(Generic[T]):
         if isinstance(teacher, UpdatesBlocks):
             try:
                 updated = teacher.update_block(rngs, self.contexts, states, episodes)
-            except Exception:  # of which seed, only single updates show
+            except (Exception, SystemExit):  # of which seed, only single updates show
                 rngs = self._rngs(iteration, Purpose.UPDATE)
                 updated = self._for_each_seed(update_one)
         else:
@@ -117,22 +122,21 @@ class TeacherBlock(Generic[T]):
         teacher = self.teacher
         if not isinstance(teacher, HasGaussian):
             return [None] * len(states)
-        return [teacher.gaussian(self.contexts, state) for state in states]
+        return self._for_each_seed(lambda index: teacher.gaussian(self.contexts, states[index]))
 
     def particles(self, states: tuple[T, ...]) -> list[Array | None]:
         """Return the particles of every seed, where contexts are represented by them."""
         teacher = self.teacher
         if not isinstance(teacher, HasParticles):
             return [None] * len(states)
-        return [teacher.particles(self.contexts, state) for state in states]
+        return self._for_each_seed(lambda index: teacher.particles(self.contexts, states[index]))
 
     def advice(self, states: tuple[T, ...], num_remaining: int) -> Counter[str]:
         """Return warnings and the number of seeds that each applies to."""
-        return Counter(
-            text
-            for state in states
-            for text in advice_of(self.teacher, self.contexts, state, num_remaining)
+        given = self._for_each_seed(
+            lambda index: advice_of(self.teacher, self.contexts, states[index], num_remaining)
         )
+        return Counter(text for one in given for text in one)
 
     def _for_each_seed(self, call: Callable[[int], R]) -> list[R]:
         return for_each_seed(len(self.seeds), "teacher", call)
