@@ -11,7 +11,7 @@ VENV_RLLIB ?= .venv-rllib
 BIN = $(VENV)/bin
 TORCH ?= torch==2.13.0
 
-.PHONY: install demo check test test-slow test-rllib faults docs package bench clean
+.PHONY: install environments demo check test test-slow test-rllib faults docs package bench clean
 
 install: $(VENV)/.installed
 
@@ -35,6 +35,8 @@ $(VENV_RLLIB)/.installed: pyproject.toml
 	$(VENV_RLLIB)/bin/python -m pip install --quiet $(TORCH)
 	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib,gymnax]'
 	touch $@
+
+environments: $(VENV)/.installed-test $(VENV_RLLIB)/.installed
 
 demo: install
 	$(BIN)/python examples/demo.py

@@ -24,7 +24,7 @@ def final_return(problem, learner, num_steps, steps_per_iteration, num_environme
     return batch.discounted_return[0, 1].mean()
 
 
-@pytest.mark.timeout(300)  # on a machine with other load
+@pytest.mark.slow
 def test_cart_pole_is_solved_in_100_000_steps():
     learner = PPO(learning_rate=1e-3, num_epochs=20, num_minibatches=1, gae_lambda=0.8)
     assert final_return(CART_POLE, learner, 100_000, 256, 8) >= 475.0

@@ -75,7 +75,7 @@ def test_without_the_settings_a_state_has_no_statistics():
     assert len(jax.tree.leaves(scaled)) == len(jax.tree.leaves(state)) + 6
 
 
-@pytest.mark.parametrize("learner", [QUICK, QUICK_TRPO])
+@pytest.mark.parametrize("learner", [QUICK, pytest.param(QUICK_TRPO, marks=pytest.mark.slow)])
 def test_values_stay_in_units_of_the_rewards(learner):
     states = trained(Probe(length=3, reward="last"), learner, 60)
     np.testing.assert_allclose(values(learner, states, [0.0], time=0), DISCOUNT**2, atol=0.06)
@@ -92,7 +92,7 @@ def test_values_do_not_jump_when_the_scale_of_returns_moves():
     np.testing.assert_allclose(still.value(state, seen), before, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("learner", [QUICK, QUICK_TRPO])
+@pytest.mark.parametrize("learner", [QUICK, pytest.param(QUICK_TRPO, marks=pytest.mark.slow)])
 def test_the_best_action_is_found_with_scaled_observations(learner):
     states = trained(Probe(length=1, reward="action"), learner, 150)
     cues = [-0.7, 0.0, 0.7]

@@ -30,13 +30,17 @@ SMALL = replace(
     evaluation_episodes=5,
 )
 LEARNERS = [  # as on the command line
-    replace(neurips2020("point-mass-2d", "random", name).method.learner, hidden=(8,))
-    for name in ("ppo", "sac")
+    pytest.param(
+        replace(neurips2020("point-mass-2d", "random", name).method.learner, hidden=(8,)),
+        id=name,
+        marks=marks,
+    )
+    for name, marks in (("ppo", ()), ("sac", pytest.mark.slow))
 ]
 OBSERVATIONS = np.linspace(-1.0, 1.0, 18, dtype=np.float32).reshape(3, 6)
 
 
-@pytest.fixture(scope="module", name="trained", params=LEARNERS, ids=["ppo", "sac"])
+@pytest.fixture(scope="module", name="trained", params=LEARNERS)
 def _trained(request, tmp_path_factory):
     experiment = SMALL.with_parts(learner=request.param)
     return run(experiment, tmp_path_factory.mktemp("runs") / "trained", workers=1)

@@ -300,11 +300,10 @@ def _wrong_value(shown: str, prog: str, arguments: Sequence[str]) -> SelfpacedEr
     lines = [line.strip("│| ") for line in plain.splitlines()]
     text = " ".join(lines)
     remedy = f"see `{prog} --help`"
-    if found := re.search(r"Unrecognized options: ([^─]*)", text):
+    if found := re.search(r"Unrecognized options: (.*?)(?:Perhaps|[─-]{4}|$)", text):
         hint = re.search(r"Perhaps you meant: (--\S+)", text)
         meant = f"did you mean {hint[1]}? " if hint else ""
-        words = found[1].partition("Perhaps")[0].strip()
-        return SelfpacedError(f"unrecognized options: {words}; {meant}{remedy}")
+        return SelfpacedError(f"unrecognized options: {found[1].strip()}; {meant}{remedy}")
     if found := re.search(r"Missing from .*?: (\S+)", text):
         return SelfpacedError(f"{found[1]} must be given, got none; {remedy}")
     if found := re.search(r"Missing value for argument '(--\S+)'", text):

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("ray.rllib", reason="RLlib is not installed", exc_type=ImportError)
 
+pytestmark = pytest.mark.slow  # for `make test-rllib`, with the versions that RLlib pins
+
 PAGE = Path(__file__).parents[3] / "docs" / "integrations" / "rllib.md"
 
 

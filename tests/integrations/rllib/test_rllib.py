@@ -29,7 +29,11 @@ from selfpaced.integrations.rllib.learner_values import value_function
 from tests.integrations.counting import CONTEXTS, Counting, make
 from tests.integrations.rllib import journal
 
-pytestmark = [pytest.mark.usefixtures("ray_cluster"), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,  # for `make test-rllib`, with the versions that RLlib pins
+    pytest.mark.usefixtures("ray_cluster"),
+    pytest.mark.timeout(300),
+]
 GAMMA = 0.25  # not the discount that the environments are made with
 SMALL = {"train_batch_size_per_learner": 64, "minibatch_size": 32, "num_epochs": 1, "gamma": GAMMA}
 MODEL = {"fcnet_hiddens": [8]}
