@@ -41,7 +41,11 @@ APART = ({"environments", "teachers", "learners"}, {"training", "integrations"})
 LEVELS = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 MAX_ROOT_MODULES = 8
 VAGUE_NAMES = {"utils", "common", "helpers", "misc", "v2"}
-HOMES = {"mujoco": "environments/mujoco", "matplotlib": "reports"}  # library -> where it is used
+HOMES = {  # library -> where it is used
+    "mujoco": "environments/mujoco",
+    "Box2D": "environments/box2d",
+    "matplotlib": "reports",
+}
 
 
 class Import(NamedTuple):
@@ -359,7 +363,7 @@ def test_tests_do_not_import_each_other():
     assert imports_of_tests(TESTS) == []
 
 
-def test_mujoco_and_matplotlib_are_imported_in_one_folder_each():
+def test_simulators_and_matplotlib_are_imported_in_one_folder_each():
     assert misplaced_libraries(SOURCE) == []
 
 

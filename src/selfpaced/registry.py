@@ -109,6 +109,7 @@ PROBLEMS: Registry[Problem] = Registry(
         "ball-catching": "selfpaced.presets.ball_catching:BALL_CATCHING",
         "ant-gate": "selfpaced.presets.ant_gate:ANT_GATE",
         "lunar-lander": "selfpaced.presets.lunar_lander:LUNAR_LANDER",
+        "stump-tracks": "selfpaced.presets.stump_tracks:STUMP_TRACKS",
     },
 )
 

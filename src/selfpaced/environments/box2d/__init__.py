@@ -1,1 +1,1 @@
-"""Environments of Gymnasium that Box2D simulates; nothing else imports Box2D."""
+"""Environments of Gymnasium that Box2D simulates; only this package imports Box2D."""
