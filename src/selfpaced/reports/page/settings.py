@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
+from selfpaced.errors import SelfpacedError
+from selfpaced.registry import only_known_code
 from selfpaced.reports.page.markup import Html, Section, join, paragraph, table, tag
 from selfpaced.reports.page.source import RunData
 from selfpaced.studies.differences import flatten
+from selfpaced.studies.repetition import train_commands
 
 _MAX_TEXT = 400
+_START = (
+    "All seeds started from a trained policy, which start.safetensors of the run holds; add "
+    "--start-from with the run that it came from."
+)
 
 
 def settings(runs: Sequence[RunData], command: str) -> Section:
@@ -20,7 +26,7 @@ def settings(runs: Sequence[RunData], command: str) -> Section:
     if command:
         parts += [paragraph("This page:", class_="quiet"), command_line(command)]
     for run in runs:
-        parts += [paragraph(f"{run.name}:", class_="quiet"), command_line(_again(run))]
+        parts += [paragraph(f"{run.name}:", class_="quiet"), *_again(run)]
     if len(runs) > 1:
         different = [name for name in names if len({repr(each.get(name)) for each in flat}) > 1]
         rows = [[name, *(_value(each, name) for each in flat)] for name in different]
@@ -52,15 +58,19 @@ def command_line(text: str) -> Html:
     return tag("div", tag("code", text), button, class_="command")
 
 
-def _again(run: RunData) -> str:
-    """The Python that runs the same experiment again, from its own description."""
-    file = str(run.folder.path / "experiment.json")
+def _again(run: RunData) -> list[Html]:
+    """The commands that run the same experiment again."""
     out = f"runs/{run.folder.path.name}-again"
-    code = (
-        "import json; from selfpaced import Experiment, run; "
-        f"run(Experiment.from_dict(json.load(open({file!r}))['experiment']), {out!r})"
-    )
-    return shlex.join(["python", "-c", code])
+    if run.experiment is None:
+        return [paragraph("Its code cannot be used here, so the command is unknown.")]
+    try:
+        with only_known_code(is_restricted=not run.folder.trust):
+            lines = [command_line("\n".join(train_commands(run.experiment, out)))]
+    except SelfpacedError as error:
+        return [paragraph(f"No command gives these settings: {error}.")]
+    if run.folder.start_path.exists():
+        lines.append(paragraph(_START))
+    return lines
 
 
 def _value(flat: dict[str, object], name: str) -> str:
