@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from selfpaced import Gaussian, Mixture, Product, Samples, SelfpacedError, Uniform
 from selfpaced.distributions.base import Distribution, HasLogDensity
@@ -91,6 +93,30 @@ def test_mistakes_are_explained(make, message):
 def test_the_assignment_has_the_smallest_sum_of_squares():
     here, there = np.array([[0.0], [1.0], [2.0]]), np.array([[2.1], [0.1], [1.1], [9.0]])
     assert assign(here, there).tolist() == [1, 2, 0]
+
+
+SPREAD, NARROW = rng(3).random((300, 2)), 0.8 + 0.01 * rng(4).normal(size=(300, 2))
+REPEATED = np.repeat(rng(5).random((100, 3)), 3, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        (SPREAD, NARROW),
+        (NARROW, SPREAD),
+        (SPREAD[:250], NARROW),  # some are left over
+        (1e6 + SPREAD, 1e6 + 1e3 * NARROW),
+        (1e-6 * SPREAD, NARROW),
+        (REPEATED, rng(6).permutation(REPEATED)),
+        (REPEATED, np.ones((300, 3))),  # all assignments cost the same
+    ],
+)
+def test_large_assignments_are_exact(here, there):
+    costs = cdist(here, there, "sqeuclidean")
+    chosen = assign(here, there)
+    assert len(set(chosen)) == len(here)
+    least = costs[linear_sum_assignment(costs)].sum()
+    assert costs[np.arange(len(here)), chosen].sum() == pytest.approx(least, rel=1e-9, abs=1e-9)
 
 
 def test_the_wasserstein_distance_of_shifted_contexts_is_the_shift():

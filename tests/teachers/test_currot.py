@@ -67,6 +67,15 @@ def test_particles_stop_in_front_of_contexts_that_are_too_hard():
     assert np.abs(states[-1].particles[:, 0]).mean() > 2.0  # as near as they can
 
 
+def test_the_order_in_which_candidates_are_tried_does_not_matter(monkeypatch):
+    def particles():
+        return play(TEACHER, SQUARE, lambda drawn: drawn[:, 1] > 4.0, 20, num=20)[-1].particles
+
+    in_order = particles()
+    monkeypatch.setattr("selfpaced.teachers.currot.FIRST_TRIED", ())  # all at once
+    np.testing.assert_allclose(in_order, particles(), atol=1e-9)
+
+
 def test_nothing_moves_while_it_waits():
     waiting = replace(TEACHER, wait=True)
     states = play(waiting, SQUARE, lambda drawn: np.zeros(len(drawn)), 10)

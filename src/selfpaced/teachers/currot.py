@@ -35,6 +35,7 @@ Estimate = Callable[[Array], Array]  # outcomes [N] of contexts [N, C]
 BANDWIDTH = 0.3  # of the radius
 NUM_IN_BALL = 100  # candidates around a particle
 LINE = np.arange(0.1, 1.05, 0.1)  # candidates on the way to the target, as shares of the step
+FIRST_TRIED = (8, 32)  # nearest candidates that are tried before the others
 JITTER = 0.001  # of the box, added to particles when contexts are drawn
 LEAST_RADIUS = 0.05  # of the diagonal of the box (D5)
 ABOVE_FLOOR = 1.2  # times W2 between two draws from the target (D5)
@@ -299,13 +300,34 @@ def _step(
     line = LINE[:, None] * towards[:, None, :]
     candidates = np.concatenate([around, line], axis=1) * length[rest, None, None]
     candidates = np.clip(particles[rest, None] + candidates, *box)
-    estimates = estimate(candidates.reshape(-1, particles.shape[1])).reshape(len(rest), -1)
-    passes = estimates > threshold
     far = ((candidates - goals[rest, None]) ** 2).sum(axis=2)
-    nearest = np.where(passes, far, np.inf).argmin(axis=1)
-    chosen = np.where(passes.any(axis=1), nearest, estimates.argmax(axis=1))
+    chosen = _nearest_good(candidates, far, threshold, estimate)
     moved[rest] = candidates[np.arange(len(rest)), chosen]
     return moved
+
+
+def _nearest_good(candidates: Array, far: Array, threshold: float, estimate: Estimate) -> Array:
+    """Return which candidate [R] of each particle is the nearest one above the threshold.
+
+    Without one above it, return that with the best estimate. Near candidates are tried first, the
+    others only for particles that still have none.
+    """
+    num, num_candidates, size = candidates.shape
+    order = far.argsort(axis=1, kind="stable")
+    estimates = np.full(far.shape, -np.inf)
+    chosen, searching, begin = np.zeros(num, np.int64), np.arange(num), 0
+    for end in (*FIRST_TRIED, num_candidates):
+        tried = order[searching, begin:end]
+        found = estimate(candidates[searching[:, None], tried].reshape(-1, size))
+        found = found.reshape(tried.shape)
+        estimates[searching[:, None], tried] = found
+        passes = found > threshold
+        has_passed = passes.any(axis=1)
+        first = passes.argmax(axis=1)[has_passed]
+        chosen[searching[has_passed]] = tried[has_passed, first]
+        searching, begin = searching[~has_passed], end
+    chosen[searching] = estimates[searching].argmax(axis=1)
+    return chosen
 
 
 def _in_unit_ball(rng: np.random.Generator, num: int, size: int) -> Array:
