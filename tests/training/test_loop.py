@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from selfpaced import PPO, PROBLEMS, SPDL, CurriculumLearning, Default, SelfpacedError
+from selfpaced import PPO, PROBLEMS, SAC, SPDL, CurriculumLearning, Default, SelfpacedError
 from selfpaced.training.host_simulator import HostSimulator
 from selfpaced.training.jax_simulator import JaxSimulator
 from tests.probes import HostProbe, Probe, Recorder, UserLearner, UserTeacher, probe_problem, train
@@ -125,11 +125,19 @@ def test_an_environment_with_shorter_episodes_than_declared_is_found():
         train(training, 1)
 
 
-@pytest.mark.parametrize("steps_per_update", [3, 128])
-def test_a_learner_whose_updates_do_not_fit_into_an_iteration_is_refused(steps_per_update):
-    learner = UserLearner(steps_per_update=steps_per_update)
-    with pytest.raises(SelfpacedError, match=f"multiple of the {steps_per_update} .* got 64"):
-        probe_training(Probe(), learner)
+def test_a_learner_that_updates_less_than_once_in_an_iteration_is_refused():
+    with pytest.raises(SelfpacedError, match=r"at least the 128 .* got 64; change steps"):
+        probe_training(Probe(), UserLearner(steps_per_update=128))
+
+
+@pytest.mark.parametrize("probe", [Probe(length=2), HostProbe(length=2)])
+def test_the_last_update_of_an_iteration_follows_the_steps_that_remain(probe):
+    learner = SAC(hidden=(4,), learning_starts=0, batch_size=1, update_every=5)
+    with probe_training(probe, learner) as training:
+        state, _ = train(training, 2)
+    assert state.learner.replay.num_added.tolist() == [2 * 64]
+    counts = [leaf for leaf in jax.tree.leaves(state.learner.optimiser) if leaf.dtype == "int32"]
+    assert [count.tolist() for count in counts] == [[2 * 13]]  # 12 after 5 steps each, 1 after 4
 
 
 def test_teachers_and_learners_without_optional_abilities_are_trained():

@@ -44,7 +44,10 @@ class Learner(Protocol[S]):
 
     @property
     def steps_per_update(self) -> int | None:
-        """Environment steps between updates; None means one update per iteration."""
+        """Steps of each environment between updates; None means one update per iteration.
+
+        The last update of an iteration follows the steps that remain, which can be fewer.
+        """
 
     def init(self, key: jax.Array, spec: Spec) -> S:
         """Return the state before training."""

@@ -83,7 +83,8 @@ class SAC:
     normalise_observations: bool = False
     """scale observations by running mean and standard deviation"""
     update_every: int = 1
-    """steps of each environment per update; must divide those of an iteration"""
+    """steps of each environment per update, at most those of an iteration; the last update of an
+    iteration follows the steps that remain"""
     activation: Activation = "tanh"
     """function between the layers: "tanh" or "relu" (rectified linear)"""
     state_value: bool = True

@@ -175,10 +175,10 @@ def check_advice(
 
 
 def round_up_steps(steps: float, learner: AnyLearner, budget: Budget) -> int:
-    """Return the next number of steps that environments, updates and minibatches divide."""
-    per_turn = budget.num_environments * (learner.steps_per_update or 1)
-    unit = math.lcm(per_turn, getattr(learner, "num_minibatches", 1))
-    return math.ceil(steps / unit) * unit
+    """Return the next number of steps that environments and minibatches divide."""
+    unit = math.lcm(budget.num_environments, getattr(learner, "num_minibatches", 1))
+    least = budget.num_environments * (learner.steps_per_update or 1)
+    return math.ceil(max(steps, least) / unit) * unit
 
 
 def _spread(returns: Array) -> str:

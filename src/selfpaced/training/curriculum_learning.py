@@ -102,8 +102,8 @@ class CurriculumLearning:
             self.learner.steps_per_update,
         )
         require(
-            per_update is None or num_steps % per_update == 0,
-            f"steps of an iteration in each environment must be a multiple of the {per_update} "
+            per_update is None or num_steps >= per_update,
+            f"steps of an iteration in each environment must be at least the {per_update} "
             f"between updates of the learner, got {num_steps}; change steps_per_iteration",
         )
         require_choice("initial_policy", initial_policy, get_args(InitialPolicy))

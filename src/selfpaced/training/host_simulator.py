@@ -86,14 +86,14 @@ class HostSimulator(Generic[S]):
             ContextQueue(contexts, streams.generators),
         )
         per_update = self.learner.steps_per_update or self.num_steps
-        num_updates = self.num_steps // per_update
+        starts = range(0, self.num_steps, per_update)  # the last turn can be shorter
         spec = self.problem.spec
-        shape = (num_updates, per_update, self.num_environments, spec.noise_size)
-        noise, update_keys = _draw(shape, streams.keys)
-        noise = np.moveaxis(np.asarray(noise), 0, 2)  # [U, T, S, N, A]
+        shape = (self.num_steps, self.num_environments, spec.noise_size)
+        noise, update_keys = _draw(shape, len(starts), streams.keys)
+        noise = np.moveaxis(np.asarray(noise), 0, 1)  # [T, S, N, A]
         metrics = []
-        for turn in range(num_updates):
-            rollout = collector.collect(learner_state, noise[turn])
+        for turn, start in enumerate(starts):
+            rollout = collector.collect(learner_state, noise[start : start + per_update])
             learner_state, outcome = _update_block(
                 self.learner, spec, update_keys, turn, learner_state, rollout
             )
@@ -175,13 +175,13 @@ class HostSimulator(Generic[S]):
         return actors
 
 
-@partial(jax.jit, static_argnums=0)
-def _draw(shape: tuple[int, ...], keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+@partial(jax.jit, static_argnums=(0, 1))
+def _draw(shape: tuple[int, ...], num_updates: int, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The noise of all actions of an iteration, and a key for every update."""
 
     def one_seed(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         key_noise, key_update = jax.random.split(key)
-        return jax.random.normal(key_noise, shape), jax.random.split(key_update, shape[0])
+        return jax.random.normal(key_noise, shape), jax.random.split(key_update, num_updates)
 
     return jax.vmap(one_seed)(keys)
 

@@ -131,15 +131,19 @@ def _learn_seed(
     actors: Actor,
     contexts: jax.Array,
 ) -> tuple[S, Actor, EpisodeEnds, LearnerMetrics, jax.Array]:
-    """Collect and update in turns: on-policy learners once, others after every few steps."""
+    """Collect and update in turns: on-policy learners once, others after every few steps.
+
+    Where these do not divide an iteration, its last turn has the steps that remain.
+    """
     num_environments = len(actors.ended)
     per_update = num_steps if learner.steps_per_update is None else learner.steps_per_update
-    num_updates = num_steps // per_update
+    num_whole, num_remaining = divmod(num_steps, per_update)
     key_noise, key_reset, key_update = jax.random.split(key, 3)
     # all noise at once: drawing it step by step would cost more than the physics
     size = problem.spec.noise_size + problem.jax_environment.noise_size
-    noise = jax.random.normal(key_noise, (num_updates, per_update, num_environments, size))
-    reset_keys = jax.random.split(key_reset, (num_updates, per_update))
+    noise = jax.random.normal(key_noise, (num_steps, num_environments, size))
+    reset_keys = jax.random.split(key_reset, num_steps)
+    update_keys = jax.random.split(key_update, num_whole + (num_remaining > 0))
 
     def turn(
         carry: tuple[S, Collector], inputs: tuple[jax.Array, jax.Array, jax.Array]
@@ -153,9 +157,20 @@ def _learn_seed(
         return (state, collector), (ends, metrics)
 
     start = (learner_state, Collector(actors, jnp.int32(0)))
-    turns = (reset_keys, noise, jax.random.split(key_update, num_updates))
-    (state, collector), (ends, metrics) = jax.lax.scan(turn, start, turns)
-    ends = jax.tree.map(lambda array: array.reshape(num_steps, *array.shape[2:]), ends)
+    num_in_turns = num_whole * per_update
+    turns = (
+        reset_keys[:num_in_turns].reshape(num_whole, per_update),
+        noise[:num_in_turns].reshape(num_whole, per_update, *noise.shape[1:]),
+        update_keys[:num_whole],
+    )
+    end, (ends, metrics) = jax.lax.scan(turn, start, turns)
+    ends = jax.tree.map(lambda array: array.reshape(num_in_turns, *array.shape[2:]), ends)
+    if num_remaining:
+        last = (reset_keys[num_in_turns:], noise[num_in_turns:], update_keys[-1])
+        end, (last_ends, last_metrics) = turn(end, last)
+        ends = jax.tree.map(lambda *parts: jnp.concatenate(parts), ends, last_ends)
+        metrics = jax.tree.map(jnp.append, metrics, last_metrics)
+    state, collector = end
     return state, collector.actors, ends, jax.tree.map(jnp.mean, metrics), collector.num_issued
 
 
