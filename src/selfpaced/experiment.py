@@ -266,6 +266,12 @@ class Experiment:
         """
         try:
             settings = dict(plain)
+            for name in (*SPRL_NAMES, "problem", "seeds"):
+                require(
+                    name in settings,
+                    f"this does not describe an experiment: {name!r} must be given, got "
+                    f"{', '.join(settings)}",
+                )
             parts = {role: settings.pop(role) for role in SPRL_NAMES}
             settings["method"] = make_method(
                 {role: _part_from_dict(role, part) for role, part in parts.items()}
@@ -273,6 +279,8 @@ class Experiment:
             settings["seeds"] = tuple(plain["seeds"])
             require_setting_types(Budget, settings)
             require_members("an experiment", settings, {}, {"variant": str})
+            for name in settings:
+                require_choice("member of an experiment", name, _field_names(cls))
             if isinstance(plain["problem"], dict):
                 settings["problem"] = restore_problem(ProblemSource(**plain["problem"]))
             problem = settings["problem"]
@@ -365,7 +373,13 @@ def _part_from_dict(role: str, plain: Plain) -> object:
     return _make_settings(kind, {key: value for key, value in settings.items() if key != "name"})
 
 
+def _field_names(kind: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind) if field.init]
+
+
 def _make_settings(kind: type, plain: Plain) -> object:
     settings = {key: as_tuples(value) for key, value in plain.items()}
+    for name in settings:
+        require_choice(f"setting of {kind.__name__}", name, _field_names(kind))
     require_setting_types(kind, settings)
     return kind(**settings)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from selfpaced import Random, SelfpacedError, neurips2020
 from selfpaced.commands.compare import Options, main
-from selfpaced.commands.options import BudgetChanges, Repetitions, parse
+from selfpaced.commands.options import BudgetChanges, Repetitions, parse, parse_with_problem
 from selfpaced.errors import InterruptedRunError
 from selfpaced.experiment import Budget
 from selfpaced.studies import comparison
@@ -216,3 +217,22 @@ def test_nothing_runs_before_all_names_are_known(trainer):
     with pytest.raises(SelfpacedError, match="got 'unknown'"):
         main(["point-mass-3d", "--teachers", "spdl,unknown"])
     assert trainer.calls == []
+
+
+def test_a_grid_makes_a_cell_for_each_value_in_cells_that_have_the_setting(tmp_path):
+    words = ["point-mass-2d", "--teachers", "spdl,random", "--out", str(tmp_path)]
+    words += ["--grid", "teacher.zeta=0.5,2", "--seeds", "1"]
+    options = parse_with_problem("compare", Options, words)
+    cells = options.cells()
+    assert [cell.teacher for cell in cells] == ["spdl zeta=0.5", "spdl zeta=2", "random"]
+    assert [cell.experiment.method.teacher.zeta for cell in cells[:2]] == [0.5, 2.0]
+    assert len({cell.path for cell in cells}) == 3
+    assert (
+        parse_with_problem("compare", Options, shlex.split(options.command())[2:]).cells() == cells
+    )
+
+
+def test_a_grid_over_a_setting_that_no_cell_has_is_refused(tmp_path):
+    words = ["point-mass-2d", "--teachers", "random", "--grid", "teacher.zeta=1,2"]
+    with pytest.raises(SelfpacedError, match="setting of --grid in a cell must be one of"):
+        parse_with_problem("compare", Options, words).cells()

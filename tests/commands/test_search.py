@@ -106,7 +106,9 @@ def test_teacher_and_learner_are_those_of_train_by_default():
 
 
 def test_a_setting_of_another_teacher_names_that_teacher(tmp_path, trainer):
-    with pytest.raises(SelfpacedError, match=r"got 'teacher.zeta', a setting of spdl.*--teacher s"):
+    with pytest.raises(
+        SelfpacedError, match=r"got 'teacher.zeta', which belongs to spdl.*--teacher s"
+    ):
         search(tmp_path, "--teacher", "alp-gmm", "--grid", "teacher.zeta=1,2")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -25,7 +25,7 @@ from selfpaced.commands.options import (
     parse_with_problem,
     split_names,
 )
-from selfpaced.commands.part_settings import with_changes
+from selfpaced.commands.part_settings import GridFlags, parse_grid, split_grid, with_changes
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.commands.tables import show_comparison
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
@@ -41,7 +41,9 @@ from selfpaced.reports.comparison_tables import (
 )
 from selfpaced.reports.curricula import draw_contexts_together
 from selfpaced.reports.style import save
+from selfpaced.runs.folder import folder_name
 from selfpaced.studies.comparison import Cell, plan_cells, read_outcomes, run_cells
+from selfpaced.studies.search import combinations
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Options(StudyOptions):
     Every cell has the paper's settings; finished cells are not run again. Settings are given as
     flags `--teacher.NAME`, `--learner.NAME` and `--environment.NAME`, which `selfpaced train
     PROBLEM --teacher TEACHER --help` lists, and apply to every cell that has them:
-    `--teacher.zeta 1.2`. To compare several values of a setting, use `selfpaced search`.
+    `--teacher.zeta 1.2`. Several values of a setting make several cells: `--grid
+    teacher.zeta=0.5,1,2`; `selfpaced search` ranks them and keeps the best.
     """
 
     problem: ProblemName
@@ -59,6 +62,9 @@ class Options(StudyOptions):
     """names of teachers (or module:Class), separated by commas"""
     learners: str = DEFAULT_LEARNER
     """names of learners (or module:Class), separated by commas"""
+    grid: GridFlags = ()
+    """values of a setting to compare, for example teacher.zeta=0.5,1,2, in every cell that has it;
+    repeat it for more settings"""
     repetitions: RepetitionFlags = PAPER_REPETITIONS
     engine: EngineFlags = THIS_COMPUTER
     logs: LogFlags = NO_LOGS
@@ -89,12 +95,28 @@ class Options(StudyOptions):
             self.preset,
         )
         changed = with_changes("compare", [cell.experiment for cell in cells], self)
+        texts = split_grid(changed, self.grid)
         return self.with_start(
             [
-                dataclasses.replace(cell, experiment=experiment)
-                for cell, experiment in zip(cells, changed, strict=True)
+                each
+                for cell, experiment, own in zip(cells, changed, texts, strict=True)
+                for each in self._combinations(
+                    dataclasses.replace(cell, experiment=experiment), own
+                )
             ]
         )
+
+    def _combinations(self, cell: Cell, texts: Sequence[str]) -> Iterator[Cell]:
+        """Give the cell itself, or one for each combination of a grid, marked by its values."""
+        if not texts:
+            yield cell
+            return
+        grid = parse_grid("compare", cell.experiment, texts)
+        for name, experiment in combinations(cell.experiment, grid):
+            variant = f"{experiment.variant} {name}"
+            marked = dataclasses.replace(experiment, variant=variant)
+            path = self.folder / folder_name(f"{cell.path.name}-{name}")
+            yield Cell(marked.teacher_name, cell.learner, marked, path)
 
     def command(self) -> str:
         """Return the command with all defaults written out, which may change later."""
@@ -103,6 +125,7 @@ class Options(StudyOptions):
         words += ["--first-seed", str(self.repetitions.first_seed)]
         words += self.budget.words
         words += [word for setting in self.settings for word in setting]
+        words += [word for text in self.grid for word in ("--grid", text)]
         if self.threshold is not None:
             words += ["--threshold", str(self.threshold)]
         if self.preset:

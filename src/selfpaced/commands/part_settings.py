@@ -18,6 +18,8 @@ from selfpaced.validation import require_choice
 
 T = TypeVar("T")
 
+GridFlags = Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="S=V,V")]
+
 
 def parts_of(experiment: Experiment) -> dict[str, object]:
     """Return everything that has settings, which become flags like `--teacher.zeta`."""
@@ -84,12 +86,10 @@ def parse_grid(command: str, experiment: Experiment, texts: Sequence[str]) -> Se
     Raises:
         SelfpacedError: a text has another form, a setting is unknown, or a value is wrong.
     """
-    parts = experiment.method.parts
-    known = [f"{role}.{name}" for role, part in parts.items() for name in _names(part)]
+    parts, known = experiment.method.parts, _settings(experiment)
     grid: dict[str, tuple[object, ...]] = {}
     for text in texts:
-        name, _, listed = text.partition("=")
-        name = name.replace("-", "_")
+        name, listed = _setting_in(text), text.partition("=")[2]
         require(
             bool(name and listed),
             f"--grid must be SETTING=VALUE,VALUE, got {text!r}; for example teacher.zeta=0.5,1,2",
@@ -105,6 +105,28 @@ def parse_grid(command: str, experiment: Experiment, texts: Sequence[str]) -> Se
     return grid
 
 
+def split_grid(experiments: Sequence[Experiment], texts: Sequence[str]) -> list[list[str]]:
+    """Return, for each experiment, those texts of a grid whose setting it has.
+
+    Raises:
+        SelfpacedError: no experiment has a setting.
+    """
+    known = [_settings(experiment) for experiment in experiments]
+    everything = dict.fromkeys(name for names in known for name in names)
+    for text in texts:
+        require_choice("setting of --grid in a cell", _setting_in(text), everything)
+    return [[text for text in texts if _setting_in(text) in names] for names in known]
+
+
+def _setting_in(text: str) -> str:
+    return text.partition("=")[0].replace("-", "_")
+
+
+def _settings(experiment: Experiment) -> list[str]:
+    parts = experiment.method.parts
+    return [f"{role}.{name}" for role, part in parts.items() for name in _names(part)]
+
+
 def _require_setting(experiment: Experiment, name: str, known: Sequence[str]) -> None:
     """The message names those teachers that have the setting."""
     role, _, setting = name.partition(".")
@@ -116,8 +138,8 @@ def _require_setting(experiment: Experiment, name: str, known: Sequence[str]) ->
     ours = f"{experiment.teacher_name} and {experiment.learner_name}"
     require(
         not owners,
-        f"setting of --grid must be one of {ours}, got {name!r}, a setting of "
-        f"{', '.join(owners)}; add --teacher {owners[0] if owners else ''}",
+        f"setting of --grid must be one of {ours}, got {name!r}, which belongs to "
+        f"{' or '.join(owners)}; add --teacher {owners[0] if owners else ''}",
     )
     require_choice(f"setting of --grid with {ours}", name, known)
 

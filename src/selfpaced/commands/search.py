@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +21,7 @@ from selfpaced.commands.options import (
     default_folder,
     parse_with_problem,
 )
-from selfpaced.commands.part_settings import parse_grid, with_changes
+from selfpaced.commands.part_settings import GridFlags, parse_grid, with_changes
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.experiment import Experiment
 from selfpaced.presets.neurips2020 import neurips2020
@@ -59,7 +57,7 @@ class Options(StudyOptions):
     distribution of the problem is not a Gaussian"""
     learner: str | None = None
     """learner, which improves the policy; None is ppo, or episodic with sprl"""
-    grid: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="S=V,V")] = ()
+    grid: GridFlags = ()
     """values to try for a setting of teacher or learner, for example teacher.zeta=0.5,1,2; repeat
     it for more settings; without it, the paper's grid of the teacher"""
     repetitions: RepetitionFlags = _REPETITIONS

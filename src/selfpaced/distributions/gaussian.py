@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dtrtrs
 
-from selfpaced.errors import SelfpacedError
+from selfpaced.errors import SelfpacedError, require
 from selfpaced.records import Array
 
 
@@ -61,7 +61,13 @@ class Gaussian:
     @classmethod
     def diagonal(cls, mean: ArrayLike, std: ArrayLike) -> Gaussian:
         """Return a Gaussian of independent components with these standard deviations."""
-        return cls(np.asarray(mean, np.float64), np.diag(np.asarray(std, np.float64)))
+        means, stds = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        require(
+            means.ndim == 1 and stds.shape == means.shape,
+            f"mean and std must be lists of the same length, got {mean!r} and {std!r}",
+        )
+        require(bool((stds > 0).all()), f"std must be positive, got {stds.tolist()}")
+        return cls(means, np.diag(stds))
 
     @property
     def size(self) -> int:

@@ -46,6 +46,9 @@ def require_use(path: Path, experiments: Sequence[Experiment]) -> None:
 
 
 def _read_preset(path: Path) -> _PresetFile:
+    require(
+        not path.is_dir(), f"preset must be a file, got the folder {path}; name its preset.json"
+    )
     require(path.is_file(), f"preset file {path} does not exist; `selfpaced search` writes one")
     plain = read_json(path)
     require(

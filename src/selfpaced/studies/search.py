@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,13 +70,18 @@ def plan_search(experiment: Experiment, out: Path, grid: SearchGrid | None = Non
     """
     teacher, learner = experiment.teacher_name, experiment.learner_name
     grid = find_grid(experiment) if grid is None else grid
-    cells = []
+    return [
+        Cell(teacher, learner, changed, out / folder_name(name))
+        for name, changed in combinations(experiment, grid)
+    ]
+
+
+def combinations(experiment: Experiment, grid: SearchGrid) -> Iterator[tuple[str, Experiment]]:
+    """Give the experiment with each combination of the grid, and the combination's short name."""
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         name = ",".join(f"{key}={show_value(value)}" for key, value in settings.items())
-        path = out / folder_name(name)
-        cells.append(Cell(teacher, learner, _with_settings(experiment, settings), path))
-    return cells
+        yield name, _with_settings(experiment, settings)
 
 
 def rank(outcomes: Sequence[Outcome]) -> list[Ranked]:
