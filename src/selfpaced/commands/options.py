@@ -162,8 +162,9 @@ class BudgetChanges:
 class StudyOptions:
     """What commands that run several cells change in the presets of the cells."""
 
-    preset: tuple[Path, ...] = ()
-    """files with other settings than the paper's, written by `selfpaced search`"""
+    preset: tuple[str, ...] = ()
+    """published settings by their name, as jmlr2021, and files with other settings, written by
+    `selfpaced search`"""
     overwrite: bool = False
     """replace cells that have other settings or damaged files; others are kept, as without it"""
     start_from: Path | None = None

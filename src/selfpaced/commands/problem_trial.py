@@ -12,7 +12,7 @@ from rich.table import Table
 
 from selfpaced.commands.options import ProblemName
 from selfpaced.experiment import DEFAULT_LEARNER, Experiment
-from selfpaced.presets.neurips2020 import neurips2020
+from selfpaced.presets.neurips2020 import published
 from selfpaced.studies.findings import ProblemReport
 from selfpaced.teachers.base import AnyTeacher
 from selfpaced.training.curriculum_learning import CurriculumLearning
@@ -28,6 +28,8 @@ class ProblemTrial:
     problem: ProblemName
     learner: str = DEFAULT_LEARNER
     """learner that will be trained, or your own as module:Class"""
+    preset: str | None = None
+    """name of published settings, as jmlr2021; None takes the default of `selfpaced train`"""
     iterations: int | None = None
     """number of iterations; None takes the default of `selfpaced train`"""
     steps_per_iteration: int | None = None
@@ -41,7 +43,7 @@ class ProblemTrial:
 
     def experiment(self) -> Experiment:
         """Return the experiment that `selfpaced train` would run."""
-        preset = neurips2020(self.problem, learner=self.learner)
+        preset = published(self.problem, learner=self.learner, name=self.preset)
         return dataclasses.replace(
             preset,
             iterations=self.iterations or preset.iterations,
@@ -51,7 +53,7 @@ class ProblemTrial:
 
     def teacher(self, name: str) -> AnyTeacher:
         """Return a teacher with the settings that `selfpaced train` would use."""
-        method = neurips2020(self.problem, name, self.learner).method
+        method = published(self.problem, name, self.learner, name=self.preset).method
         assert isinstance(method, CurriculumLearning)
         return method.teacher
 
@@ -71,4 +73,5 @@ def print_findings(console: Console, title: str, report: ProblemReport) -> None:
 def print_command(options: ProblemTrial, flags: tuple[str, ...]) -> None:
     """Print a command for training in one line, to be copied."""
     learner = () if options.learner == DEFAULT_LEARNER else ("--learner", options.learner)
-    print(shlex.join(("selfpaced", "train", options.problem, *learner, *flags)))
+    preset = () if options.preset is None else ("--preset", options.preset)
+    print(shlex.join(("selfpaced", "train", options.problem, *learner, *preset, *flags)))

@@ -24,10 +24,10 @@ from selfpaced.commands.options import (
 from selfpaced.commands.part_settings import GridFlags, parse_grid, with_changes
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.experiment import Experiment
-from selfpaced.presets.neurips2020 import neurips2020
+from selfpaced.presets.neurips2020 import published
 from selfpaced.statistics import plus_minus
 from selfpaced.studies.comparison import read_outcomes, run_cells
-from selfpaced.studies.preset_files import require_use, with_preset_files
+from selfpaced.studies.preset_files import require_use, split_presets, with_preset_files
 from selfpaced.studies.search import (
     Ranked,
     SearchGrid,
@@ -69,10 +69,11 @@ class Options(StudyOptions):
     def experiment(self) -> Experiment:
         """Return the experiment from which every combination deviates."""
         seeds = self.repetitions.all_seeds
-        experiment = neurips2020(self.problem, self.teacher, self.learner, seeds)
-        for path in self.preset:
+        name, files = split_presets(self.problem, self.preset)
+        experiment = published(self.problem, self.teacher, self.learner, seeds, name)
+        for path in files:
             require_use(path, [experiment])
-        [changed] = with_changes("search", [with_preset_files(experiment, self.preset)], self)
+        [changed] = with_changes("search", [with_preset_files(experiment, files)], self)
         return changed
 
 
@@ -81,7 +82,10 @@ def main(arguments: list[str]) -> None:
     options = parse_with_problem("search", Options, arguments)
     experiment, console = options.experiment(), Console(emoji=False)
     has_own = len(options.grid) > 0
-    grid = parse_grid("search", experiment, options.grid) if has_own else find_grid(experiment)
+    name = split_presets(options.problem, options.preset).name
+    grid = (
+        parse_grid("search", experiment, options.grid) if has_own else find_grid(experiment, name)
+    )
     teacher, learner = experiment.teacher_name, experiment.learner_name
     folder = options.out or default_folder("search", options.problem, teacher, learner)
     cells = options.with_start(plan_search(experiment, folder, grid))

@@ -27,11 +27,11 @@ from selfpaced.commands.part_settings import options_with, parts_of, with_option
 from selfpaced.commands.progress import Progress
 from selfpaced.commands.tables import show_run
 from selfpaced.experiment import Budget, Experiment
-from selfpaced.presets.neurips2020 import neurips2020
+from selfpaced.presets.neurips2020 import published
 from selfpaced.registry import PROBLEMS
 from selfpaced.runs.policies import load_policy
 from selfpaced.runs.supervisor import run
-from selfpaced.studies.preset_files import require_use, with_preset_files
+from selfpaced.studies.preset_files import require_use, split_presets, with_preset_files
 
 _BUDGET = Budget()  # until the preset's is known
 
@@ -47,8 +47,9 @@ class MethodOptions:
     learner: str | None = None
     """learner, which improves the policy, or your own as module:Class; None is ppo, or episodic
     with sprl"""
-    preset: Path | None = None
-    """file with other settings than the paper's, written by `selfpaced search`"""
+    preset: str | None = None
+    """published settings by their name, as jmlr2021, or a file with other settings, written by
+    `selfpaced search`"""
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,11 @@ def parse_train(arguments: Sequence[str]) -> tuple[Options, Experiment]:
 
 
 def _find_preset(problem: str, method: MethodOptions) -> Experiment:
-    preset = neurips2020(problem, method.teacher, method.learner)
-    if method.preset is None:
-        return preset
-    require_use(method.preset, [preset])
-    return with_preset_files(preset, [method.preset])
+    name, files = split_presets(problem, [] if method.preset is None else [method.preset])
+    preset = published(problem, method.teacher, method.learner, name=name)
+    for path in files:
+        require_use(path, [preset])
+    return with_preset_files(preset, files)
 
 
 def _describe(preset: Experiment) -> str:

@@ -7,6 +7,8 @@ pretrained. Every policy first clones standing still, except with Default and an
 
 from __future__ import annotations
 
+import dataclasses
+
 from selfpaced.environments.ball_catching import BALL_CATCHING_CONTEXTS, BallCatching
 from selfpaced.experiment import Budget
 from selfpaced.learners.ppo import PPO
@@ -17,6 +19,7 @@ from selfpaced.problems import Problem
 from selfpaced.teachers.alp_gmm import ALPGMM
 from selfpaced.teachers.goal_gan import GoalGAN
 from selfpaced.teachers.spdl import SPDL
+from selfpaced.teachers.threshold_spdl import ThresholdSPDL
 
 BALL_CATCHING = Problem(
     name="ball-catching",
@@ -28,7 +31,10 @@ BALL_CATCHING = Problem(
         "selfpaced.reports.catching_plane:CATCHING_PLANE",
         "selfpaced.reports.catching_rate:CATCHING_RATE",
     ),
-    presets=(("neurips2020", "selfpaced.presets.ball_catching:NEURIPS2020"),),
+    presets=(
+        ("neurips2020", "selfpaced.presets.ball_catching:NEURIPS2020"),
+        ("jmlr2021", "selfpaced.presets.ball_catching:JMLR2021"),
+    ),
 )
 
 _BUDGET = Budget(
@@ -119,4 +125,16 @@ NEURIPS2020 = Preset(
         },
     },
     grids={"spdl": {"zeta": (0.3, 0.4, 0.45, 0.5, 0.6)}},
+)
+
+JMLR2021 = dataclasses.replace(  # the same settings, and threshold SPDL
+    NEURIPS2020,
+    teachers={
+        **NEURIPS2020.teachers,
+        "threshold-spdl": {
+            "sac": ThresholdSPDL(threshold=25.0, window=100, signal="return"),
+            None: ThresholdSPDL(threshold=42.5, window=100),
+        },
+    },
+    published={},
 )

@@ -1,4 +1,8 @@
-"""The experiments of *Self-Paced Deep Reinforcement Learning* (NeurIPS 2020)."""
+"""The experiments of *Self-Paced Deep Reinforcement Learning* (NeurIPS 2020), and of later papers.
+
+A problem names its presets. That of the NeurIPS paper is used unless another one is chosen; a
+problem that is not in that paper uses the first one that it names.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from selfpaced.presets.preset import Grid, Preset
 from selfpaced.problems import Problem
 from selfpaced.registry import find_problem, load_object
 from selfpaced.teachers.spdl import SPDL
+from selfpaced.validation import require_choice
 
 NAME = "neurips2020"
 NUM_SEEDS = 20  # of every experiment in the paper
@@ -54,13 +59,7 @@ def neurips2020(
 ) -> Experiment:
     """Return the paper's experiment; class defaults fill what the paper did not try.
 
-    Args:
-        problem: a short name, or a user's problem as `package.module:PROBLEM`
-            or `FILE.toml`.
-        teacher: a short name, with an asterisk or `-star` for the paper's starred variant, or a
-            user's class as `package.module:Class`; None is `default_teacher(problem)`.
-        learner: a short name or a user's class; None takes PPO, or SPRL's own policy.
-        seeds: different whole numbers.
+    See `published` for the arguments.
 
     Raises:
         SelfpacedError: a name is unknown, or the parts do not fit each other.
@@ -70,28 +69,58 @@ def neurips2020(
         >>> neurips2020("point-mass-3d").method.teacher.zeta
         1.4
     """
-    preset = find_preset(problem)
-    name, variant = _split_variant(problem, preset, teacher or default_teacher(problem))
-    learner = learner or own_learner(name) or DEFAULT_LEARNER
-    for role, part in (("teacher", name), ("learner", learner)):
+    return published(problem, teacher, learner, seeds)
+
+
+def published(
+    problem: str,
+    teacher: str | None = None,
+    learner: str | None = None,
+    seeds: tuple[int, ...] = tuple(range(1, NUM_SEEDS + 1)),
+    name: str | None = None,
+) -> Experiment:
+    """Return an experiment with published settings; class defaults fill what was not tried.
+
+    Args:
+        problem: a short name, or a user's problem as `package.module:PROBLEM`
+            or `FILE.toml`.
+        teacher: a short name, with an asterisk or `-star` for the paper's starred variant, or a
+            user's class as `package.module:Class`; None is `default_teacher(problem)`.
+        learner: a short name or a user's class; None takes PPO, or SPRL's own policy.
+        seeds: different whole numbers.
+        name: name of a preset of the problem, as "jmlr2021"; None is "neurips2020", or the first
+            that a problem of later papers has.
+
+    Raises:
+        SelfpacedError: a name is unknown, or the parts do not fit each other.
+
+    Example:
+        >>> from selfpaced.presets.neurips2020 import published
+        >>> published("point-mass-3d", "threshold-spdl", name="jmlr2021").method.teacher.threshold
+        3.5
+    """
+    preset = find_preset(problem, name)
+    own, variant = _split_variant(problem, preset, teacher or default_teacher(problem))
+    learner = learner or own_learner(own) or DEFAULT_LEARNER
+    for role, part in (("teacher", own), ("learner", learner)):
         require_known(role, part)
-    published: dict[str, object | None] = {
-        "teacher": preset.teacher(name + variant, learner),
+    settings: dict[str, object | None] = {
+        "teacher": preset.teacher(own + variant, learner),
         "learner": preset.learners.get(learner),
     }
-    if own_learner(name) == learner and preset.sprl is not None:
-        published |= preset.sprl.parts
+    if own_learner(own) == learner and preset.sprl is not None:
+        settings |= preset.sprl.parts
     return Experiment(
         problem=problem,
         method=make_method(
             {
-                "teacher": published["teacher"] or default_part("teacher", name),
-                "learner": published["learner"] or default_part("learner", learner),
+                "teacher": settings["teacher"] or default_part("teacher", own),
+                "learner": settings["learner"] or default_part("learner", learner),
             }
         ),
         seeds=seeds,
         variant=variant,
-        **dataclasses.asdict(preset.budget(name + variant, learner)),
+        **dataclasses.asdict(preset.budget(own + variant, learner)),
     )
 
 
@@ -102,26 +131,31 @@ def default_teacher(problem: str) -> str:
     return "spdl" if are_gaussians else "currot"
 
 
-def find_preset(problem: str | Problem) -> Preset:
-    """Return the paper's table for a problem.
+def find_preset(problem: str | Problem, name: str | None = None) -> Preset:
+    """Return the table of a paper for a problem.
 
-    For a problem that the paper does not have, return that of the first paper which has it, or an
-    empty one.
+    Without a name, return that of the NeurIPS paper. For a problem that it does not have, return
+    that of the first paper which has it, or an empty one.
+
+    Raises:
+        SelfpacedError: the problem has no preset of this name.
     """
     found = find_problem(problem) if isinstance(problem, str) else problem
     places = dict(found.presets)
-    if not places:
+    if name is not None:
+        require_choice(f"preset of {found.name}", name, places)
+    elif not places:
         return _NO_PRESET
-    place = places.get(NAME, next(iter(places.values())))
+    place = places[name] if name else places.get(NAME, next(iter(places.values())))
     preset = load_object("preset", place)
     require(isinstance(preset, Preset), f"{place} must be a Preset, got {type(preset).__name__}")
     assert isinstance(preset, Preset)
     return preset
 
 
-def grid_of(problem: str | Problem, teacher: str) -> Grid:
+def grid_of(problem: str | Problem, teacher: str, name: str | None = None) -> Grid:
     """Return the values to try for each setting of a teacher."""
-    return find_preset(problem).grids.get(teacher, GRIDS[teacher])
+    return find_preset(problem, name).grids.get(teacher, GRIDS[teacher])
 
 
 def _split_variant(problem: str, preset: Preset, teacher: str) -> tuple[str, str]:

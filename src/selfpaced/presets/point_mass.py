@@ -1,6 +1,9 @@
-"""The point mass: Table 5, Appendices B and C.1 of the SPDL paper.
+"""The point mass: Table 5, Appendices B and C.1 of the SPDL paper, and the settings of JMLR 2021.
 
-Where the paper's text has no value, settings are those of its published experiments.
+Where a paper's text has no value, settings are those of its published experiments. The JMLR version
+(*A Probabilistic Interpretation of Self-Paced Learning with Applications to Reinforcement
+Learning*) has the same environments, other networks and budgets, and threshold SPDL; its results
+are not known here as numbers.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ from selfpaced.problems import Problem
 from selfpaced.sprl.method import SPRL
 from selfpaced.sprl.update import EpisodicUpdate
 from selfpaced.teachers.alp_gmm import ALPGMM
+from selfpaced.teachers.base import AnyTeacher
 from selfpaced.teachers.goal_gan import GoalGAN
 from selfpaced.teachers.spdl import SPDL
+from selfpaced.teachers.threshold_spdl import ThresholdSPDL
 
 FIGURES = ("selfpaced.reports.trajectories:TRAJECTORIES",)
 
@@ -35,7 +40,10 @@ POINT_MASS_3D = Problem(
     ),
     discount=0.95,
     figures=FIGURES,
-    presets=(("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_3D"),),
+    presets=(
+        ("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_3D"),
+        ("jmlr2021", "selfpaced.presets.point_mass:JMLR2021_3D"),
+    ),
 )
 POINT_MASS_2D = Problem(
     name="point-mass-2d",
@@ -50,7 +58,10 @@ POINT_MASS_2D = Problem(
     ),
     discount=0.95,
     figures=FIGURES,
-    presets=(("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_2D"),),
+    presets=(
+        ("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_2D"),
+        ("jmlr2021", "selfpaced.presets.point_mass:JMLR2021_2D"),
+    ),
 )
 
 _LEARNERS: dict[str, AnyLearner] = {
@@ -154,5 +165,99 @@ NEURIPS2020_2D = Preset(
             "random": (0.93, 0.3),
             "default": (2.23, 0.0),
         },
+    },
+)
+
+_JMLR_LEARNERS: dict[str, AnyLearner] = {
+    "ppo": PPO(
+        hidden=(64, 64),
+        num_epochs=8,
+        num_minibatches=32,
+        gae_lambda=0.99,
+        value_coefficient=1.0,
+        max_gradient_norm=None,
+        time_outs="terminal",
+    ),
+    "trpo": TRPO(
+        hidden=(64, 64),
+        max_kl=0.01,
+        gae_lambda=0.99,
+        value_learning_rate=3e-4,
+        time_outs="terminal",
+    ),
+    "sac": SAC(
+        hidden=(64, 64),
+        buffer_size=10_000,
+        learning_starts=500,
+        batch_size=64,
+        update_every=5,
+        time_outs="terminal",
+    ),
+}
+_JMLR_GRIDS = {  # without the unlimited buffer of ALP-GMM
+    "alp-gmm": {
+        "p_random": (0.1, 0.2, 0.3),
+        "num_rollouts": (25, 50, 100, 200),
+        "buffer_size": (500, 1000, 2000),
+    },
+    "goal-gan": {
+        "noise_level": (0.025, 0.05, 0.1),
+        "num_rollouts": (25, 50, 100, 200),
+        "p_success": (0.1, 0.2, 0.3),
+    },
+}
+
+
+def _jmlr2021(
+    std: tuple[float, ...],
+    alp_gmm: dict[str | None, AnyTeacher],
+    goal_gan: dict[str | None, AnyTeacher],
+) -> Preset:
+    """Return the preset of one of the two point masses, which differ in few settings."""
+    return Preset(
+        learners=_JMLR_LEARNERS,
+        budgets={None: Budget(iterations=400)},
+        teachers={
+            "spdl": {
+                "trpo": SPDL(pacing="tradeoff", alpha_offset=20, zeta=1.6, std_lower_bound=std),
+                "ppo": SPDL(pacing="tradeoff", alpha_offset=10, zeta=1.6, std_lower_bound=std),
+                "sac": SPDL(pacing="tradeoff", alpha_offset=25, zeta=1.1, std_lower_bound=std),
+                None: SPDL(pacing="tradeoff", std_lower_bound=std),
+            },
+            "threshold-spdl": {
+                "sac": ThresholdSPDL(threshold=3.5, std_lower_bound=std, signal="return"),
+                None: ThresholdSPDL(threshold=3.5, std_lower_bound=std),
+            },
+            "alp-gmm": alp_gmm,
+            "goal-gan": goal_gan,
+        },
+        grids=_JMLR_GRIDS,
+    )
+
+
+JMLR2021_3D = _jmlr2021(
+    _STD_3D,
+    {
+        "trpo": ALPGMM(p_random=0.2, num_rollouts=50, buffer_size=500),
+        "ppo": ALPGMM(p_random=0.3, num_rollouts=100, buffer_size=500),
+        "sac": ALPGMM(p_random=0.1, num_rollouts=200, buffer_size=500),
+    },
+    {
+        "trpo": GoalGAN(noise_level=0.1, num_rollouts=50, p_success=0.2),
+        "ppo": GoalGAN(noise_level=0.025, num_rollouts=100, p_success=0.1),
+        "sac": GoalGAN(noise_level=0.1, num_rollouts=100, p_success=0.3),
+    },
+)
+JMLR2021_2D = _jmlr2021(
+    _STD_2D,
+    {
+        "trpo": ALPGMM(p_random=0.2, num_rollouts=200, buffer_size=2000),
+        "ppo": ALPGMM(p_random=0.3, num_rollouts=100, buffer_size=500),
+        "sac": ALPGMM(p_random=0.2, num_rollouts=200, buffer_size=1000),
+    },
+    {
+        "trpo": GoalGAN(noise_level=0.05, num_rollouts=25, p_success=0.2),
+        "ppo": GoalGAN(noise_level=0.1, num_rollouts=50, p_success=0.2),
+        "sac": GoalGAN(noise_level=0.05, num_rollouts=25, p_success=0.1),
     },
 )

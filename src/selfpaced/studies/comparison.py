@@ -17,7 +17,7 @@ import numpy as np
 
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment, own_learner
-from selfpaced.presets.neurips2020 import neurips2020
+from selfpaced.presets.neurips2020 import published
 from selfpaced.records import Array
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import RunFolder, folder_name
@@ -28,7 +28,7 @@ from selfpaced.runs.processes import Listener
 from selfpaced.runs.supervisor import resume, run
 from selfpaced.runs.warm_start import starts_from
 from selfpaced.studies.differences import find_differences
-from selfpaced.studies.preset_files import require_use, with_preset_files
+from selfpaced.studies.preset_files import require_use, split_presets, with_preset_files
 
 State = Literal["new", "unfinished", "finished"]
 
@@ -76,7 +76,7 @@ def plan_cells(
     learners: Sequence[str],
     seeds: tuple[int, ...],
     out: Path,
-    presets: Sequence[Path] = (),
+    presets: Sequence[str | Path] = (),
 ) -> list[Cell]:
     """Return all cells, one learner after the other.
 
@@ -86,7 +86,8 @@ def plan_cells(
         learners: names of different learners.
         seeds: seeds of every experiment.
         out: folder of the run folders.
-        presets: files with other settings than the paper's, each used by at least one cell.
+        presets: name of published settings, and files with other settings, each used by at least
+            one cell.
 
     Raises:
         SelfpacedError: a name is unknown or given twice, or a preset is not used.
@@ -98,15 +99,16 @@ def plan_cells(
         )
         for place, name in enumerate(names):
             _require_new(role, name, name not in names[:place])
+    chosen = split_presets(problem, presets)
     cells: list[Cell] = []
     for teacher, learner in _pairs(teachers, learners):
-        experiment = neurips2020(problem, teacher, learner, seeds)
-        experiment = with_preset_files(experiment, presets)
+        experiment = published(problem, teacher, learner, seeds, chosen.name)
+        experiment = with_preset_files(experiment, chosen.files)
         path = out / folder_name(experiment.teacher_name, learner)
         # a starred variant has two names
         _require_new("teacher", teacher, path not in [cell.path for cell in cells])
         cells.append(Cell(experiment.teacher_name, learner, experiment, path))
-    for preset in presets:
+    for preset in chosen.files:
         require_use(preset, [cell.experiment for cell in cells])
     return cells
 

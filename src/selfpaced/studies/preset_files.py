@@ -1,4 +1,4 @@
-"""Settings as files: written by `selfpaced search`, read by `train` and `compare`."""
+"""Presets of `--preset`: names of published settings, and files that `selfpaced search` writes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from selfpaced.errors import SelfpacedError, require
 from selfpaced.experiment import Budget, Experiment
-from selfpaced.registry import only_known_code
+from selfpaced.registry import find_problem, only_known_code
 from selfpaced.runs.storage import read_json
+from selfpaced.validation import suggestion
 
 _FIELDS = (*(field.name for field in dataclasses.fields(Budget)), "environment")
 
@@ -18,6 +19,40 @@ _FIELDS = (*(field.name for field in dataclasses.fields(Budget)), "environment")
 class _PresetFile(NamedTuple):
     experiment: Experiment
     fields: tuple[str, ...]  # budget and environment, as far as the file has them
+
+
+class Presets(NamedTuple):
+    """What `--preset` selects: published settings by name, and files with other settings."""
+
+    name: str | None
+    files: tuple[Path, ...]
+
+
+def split_presets(problem: str, given: Sequence[str | Path]) -> Presets:
+    """Tell names of the problem's presets from paths of files.
+
+    Raises:
+        SelfpacedError: there are several names, or a word is neither a name nor a file.
+
+    Example:
+        >>> from selfpaced.studies.preset_files import split_presets
+        >>> split_presets("point-mass-2d", ["jmlr2021", "runs/preset.json"])
+        Presets(name='jmlr2021', files=(PosixPath('runs/preset.json'),))
+    """
+    known = dict(find_problem(problem).presets)
+    names = [str(each) for each in given if str(each) in known]
+    require(
+        len(names) <= 1,
+        f"--preset must have at most one name of published settings, got {', '.join(names)}",
+    )
+    files = tuple(Path(each) for each in given if str(each) not in known)
+    for path in files:
+        require(
+            bool(path.suffix) or len(path.parts) > 1 or path.exists(),
+            f"preset of {problem} must be {', '.join([*known, ''])}or a file that `selfpaced "
+            f"search` has written, got {str(path)!r}{suggestion(str(path), known)}",
+        )
+    return Presets(names[0] if names else None, files)
 
 
 def with_preset_files(experiment: Experiment, paths: Sequence[Path]) -> Experiment:

@@ -38,8 +38,12 @@ class Ranked(NamedTuple):
         return [show_value(getattr(parts[role], setting)) for role, setting in places]
 
 
-def find_grid(experiment: Experiment) -> SearchGrid:
-    """Return the paper's values to try for each setting of the teacher.
+def find_grid(experiment: Experiment, preset: str | None = None) -> SearchGrid:
+    """Return a paper's values to try for each setting of the teacher.
+
+    Args:
+        experiment: has problem and teacher.
+        preset: name of published settings of the problem; None is the first paper.
 
     Raises:
         SelfpacedError: the paper has no grid for the teacher.
@@ -54,7 +58,7 @@ def find_grid(experiment: Experiment) -> SearchGrid:
         f'the grid of spdl is for pacing="tradeoff", got "mastery" for '
         f"{experiment.problem_name}; {_REMEDY}",
     )
-    return grid_of(experiment.resolved, experiment.teacher_name)
+    return grid_of(experiment.resolved, experiment.teacher_name, preset)
 
 
 def plan_search(experiment: Experiment, out: Path, grid: SearchGrid | None = None) -> list[Cell]:
