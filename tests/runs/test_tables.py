@@ -32,6 +32,13 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     assert found["iteration"].dtype == int
 
 
+def test_empty_cells_beside_each_other_have_no_value(tmp_path):
+    (tmp_path / "table.csv").write_text("iteration,seed,a,b,c\r\n0,4,,,\r\n0,9,1,,3")
+    found = read_table(tmp_path / "table.csv", SEEDS)
+    values = np.array([found[name][0] for name in "abc"])
+    np.testing.assert_array_equal(values, [[np.nan, 1], [np.nan, np.nan], [np.nan, 3]])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -40,6 +47,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         ("seed,return\n1,2\n", "no column 'iteration'"),
         ("iteration,seed\n1,1\n1,2\n2,1\n", "is damaged .*; run again"),  # half a row
         ("iteration,seed\n1,1,1\n1,2\n", "is damaged"),
+        ("iteration,seed,a\n1,1,2\n1,2,two\n", "could not convert string 'two'"),
     ],
 )
 def test_a_damaged_table_is_named(tmp_path, text, message):

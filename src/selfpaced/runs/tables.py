@@ -48,11 +48,10 @@ def read_table(path: Path, seeds: Sequence[int], may_grow: bool = False) -> dict
     if may_grow:
         content = content[: content.rfind(b"\n") + 1]
     try:
-        names = content.partition(b"\n")[0].decode().split(",")
+        names = content.partition(b"\n")[0].decode().rstrip("\r").split(",")
         for name in ("iteration", "seed"):
             require(name in names, f"{path} is damaged (no column {name!r}); run again")
-        rows = np.genfromtxt(io.BytesIO(content), delimiter=",", skip_header=1, ndmin=2)
-        rows = rows.reshape(-1, len(names))
+        rows = _numbers(content).reshape(-1, len(names))
         iterations, columns = _arrange(rows, names, seeds)
         if not may_grow and len(rows) != columns[..., 0].size:
             raise ValueError(f"column 'iteration' must have each number {len(seeds)} times")
@@ -62,6 +61,19 @@ def read_table(path: Path, seeds: Sequence[int], may_grow: bool = False) -> dict
         raise SelfpacedError(f"{path} is damaged ({error}); run again") from None
     named: dict[str, Array] = {name: columns[..., index] for index, name in enumerate(names)}
     return named | {"iteration": iterations}
+
+
+def _numbers(content: bytes) -> Array:
+    """All rows below the header; empty cells become NaN. NumPy's fast reader knows none."""
+    body = content.replace(b"\r\n", b"\n").partition(b"\n")[2]
+    if not body.strip():
+        return np.zeros(0)
+    if not body.endswith(b"\n"):
+        body += b"\n"
+    for _ in range(2):  # neighbours share a comma
+        body = body.replace(b",,", b",nan,")
+    lines = body.replace(b",\n", b",nan\n").decode().split("\n")
+    return np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
 
 
 def _arrange(rows: Array, names: list[str], seeds: Sequence[int]) -> tuple[Array, Array]:

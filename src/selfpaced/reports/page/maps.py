@@ -84,16 +84,17 @@ def average(box: ContextBox, contexts: Array, values: Array, side: int) -> Array
     """Return the mean of values [..., N] in the squares of every pair [..., P, side, side]."""
     unit = box.to_unit(contexts)
     places = np.clip((unit * side).astype(int), 0, side - 1)
+    rows = values.reshape(-1, len(contexts))
+    known = np.isfinite(rows)
+    row, context = np.nonzero(known)
+    shape = (len(rows), side * side)
     maps = []
     for i, j in box.pairs:
         cells = (places[:, j] if i != j else 0 * places[:, 0]) * side + places[:, i]
-        member = np.zeros((len(contexts), side * side))
-        member[np.arange(len(contexts)), cells] = 1.0
-        known = np.isfinite(values)
-        total = np.where(known, values, 0.0) @ member
-        count = known.astype(float) @ member
-        with np.errstate(invalid="ignore"):
-            mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        place = row * shape[1] + cells[context]
+        total = np.bincount(place, rows[known], shape[0] * shape[1])
+        count = np.bincount(place, minlength=shape[0] * shape[1])
+        mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         maps.append(mean.reshape(*values.shape[:-1], side, side))
     return np.stack(maps, axis=-3)
 
