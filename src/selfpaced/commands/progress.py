@@ -42,7 +42,7 @@ class Progress(Listener):
         self.latest: dict[int, Notes] = {}  # by block
         self.first: dict[int, tuple[float, int]] = {}  # time and iteration of the first report
         self.last: dict[int, tuple[float, int]] = {}
-        self.last_line = time.monotonic()
+        self.last_line, self.shown = time.monotonic(), ""
         self.failed: set[int] = set()  # seeds
         if self.console.is_terminal:
             self.live = Live(self._panel(), console=self.console, refresh_per_second=5)
@@ -79,8 +79,8 @@ class Progress(Listener):
             self.live.update(self._panel())
             self.live.stop()
             self.live = None
-        else:
-            self._print(self._line())
+        elif (line := self._line()) != self.shown:
+            self._print(line)
 
     def _print(self, text: str) -> None:
         self.console.print(text, highlight=False, soft_wrap=True)
@@ -90,7 +90,8 @@ class Progress(Listener):
             self.live.update(self._panel())
         elif time.monotonic() - self.last_line > _SECONDS_BETWEEN_LINES:
             self.last_line = time.monotonic()
-            self._print(self._line())
+            self.shown = self._line()
+            self._print(self.shown)
 
     def _show_advice(self, message: Notes) -> None:
         text = escape(message["advice"])
