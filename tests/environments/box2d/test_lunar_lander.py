@@ -59,15 +59,21 @@ def test_the_policy_observes_the_context_scaled_to_its_bounds():
 
 
 @pytest.mark.parametrize(
-    ("x", "game_over", "success"), [(10.0, False, True), (2.0, False, False), (10.0, True, False)]
+    ("x", "legs", "game_over", "success"),
+    [
+        (10.0, (True, True), False, True),
+        (10.0, (True, False), False, False),
+        (2.0, (True, True), False, False),
+        (10.0, (True, True), True, False),
+    ],
 )
-def test_success_is_to_be_at_rest_between_the_flags(x, game_over, success):
+def test_success_is_to_stand_on_both_legs_between_the_flags(x, legs, game_over, success):
     env = gymnasium.make(ID, continuous=True, max_episode_steps=400).unwrapped
     env.reset(seed=0)
     assert not env.step(NO_ENGINE[0])[4]["success"]
-    env.lander.position = (x, 5.0)
-    for body in (env.lander, *env.legs):
-        body.awake = False
+    env.lander.position = (x, 10.0)
+    for leg, touches in zip(env.legs, legs, strict=True):
+        leg.ground_contact = touches
     env.game_over = game_over
     *_, info = env.step(NO_ENGINE[0])
     assert info["success"] is success

@@ -16,13 +16,13 @@ class LunarLander(lunar_lander.LunarLander):
     """Reports landings, and draws when it is asked to."""
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Apply an action; `info["success"]` is a landing between the flags."""
+        """Apply an action; `info["success"]` is to stand between the flags."""
         observation, reward, terminated, truncated, info = super().step(action)
         body = self.lander
         assert body is not None
-        landed = not body.awake and not self.game_over
+        stands = all(leg.ground_contact for leg in self.legs) and not self.game_over
         between = self.helipad_x1 <= body.position.x <= self.helipad_x2
-        info["success"] = bool(landed and between)
+        info["success"] = bool(stands and between)
         return observation, float(reward), terminated, truncated, info
 
     def render(self) -> Array:
