@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
+
 from selfpaced.commands import reproduce
 from selfpaced.reports import reproduction
 from selfpaced.reports.reproduction import compare_with_paper
 from selfpaced.runs.storage import write_csv
+from selfpaced.studies.comparison import Outcome
 from selfpaced.studies.reproduction import RESULTS
 from tests.studies.outcomes import invent_outcome
 
@@ -51,3 +54,26 @@ def test_without_a_result_all_are_listed(capsys):
     reproduce.main([])
     text = capsys.readouterr().out
     assert all(name in text for name in RESULTS)
+
+
+def test_published_curves_are_shown_beside_ours(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce, "run_cells", lambda *_: None)
+    monkeypatch.setattr(reproduce, "read_outcomes", lambda cells: [curve(cell) for cell in cells])
+    monkeypatch.setattr(reproduction, "draw_together", lambda *_: [])
+    out = str(tmp_path)
+    reproduce.main(["currot", "--teachers", "currot,random", "--seeds", "3", "--out", out])
+    text = (tmp_path / "currot.md").read_text()
+    assert "| currot: return at | 30 | 60 | 90 | 120 | 150 | 200 |" in text
+    assert "| ours | 3.00 ± 0.00 | 6.00 ± 0.00 | – |" in text
+    assert "| CURROT, code of 2022 (read off, ± 0.2) | 2.20 | 3.80 | 4.80 |" in text
+    assert "## goal-maze, sac" in text
+    assert "| currot: success at | 30 | 60 | 90 | 150 | 240 | 390 |" in text
+    assert (tmp_path / "currot/point-mass-2d-bimodal/published_ppo.png").stat().st_size > 1000
+    assert (tmp_path / "currot/goal-maze/published_sac.png").exists()
+
+
+def curve(cell):
+    """Return an outcome that grows by 0.1 per iteration, up to iteration 60."""
+    iterations = np.array([0, 30, 60])
+    values = np.repeat(0.1 * iterations[:, None], len(cell.experiment.seeds), axis=1)
+    return Outcome(cell, iterations, values, values > 1.0, 60.0, {})

@@ -27,3 +27,13 @@ def test_some_teachers_of_a_result_can_be_chosen(tmp_path):
 
 def test_sac_trains_for_the_papers_400_iterations():
     assert neurips2020("point-mass-3d", "spdl", "sac").iterations == 400
+
+
+def test_a_problem_is_learned_by_the_learners_of_its_preset(tmp_path):
+    cells = plan_result(RESULTS["currot"], SEEDS, tmp_path, ["currot", "random"])
+    assert [(cell.experiment.problem_name, cell.teacher, cell.learner) for cell in cells] == [
+        ("point-mass-2d-bimodal", "currot", "ppo"),
+        ("point-mass-2d-bimodal", "random", "ppo"),
+        ("goal-maze", "currot", "sac"),
+        ("goal-maze", "random", "sac"),
+    ]

@@ -11,7 +11,7 @@ from selfpaced.distributions.uniform import Uniform
 from selfpaced.environments.goal_maze import INNER, OUTER, GoalMaze
 from selfpaced.experiment import Budget
 from selfpaced.learners.sac import SAC
-from selfpaced.presets.preset import Preset
+from selfpaced.presets.preset import Curve, Preset
 from selfpaced.problems import Problem
 from selfpaced.teachers.alp_gmm import ALPGMM
 from selfpaced.teachers.currot import CURROT
@@ -90,5 +90,23 @@ TPAMI2024 = Preset(
         "plr": {None: PLR(p_replay=0.55, temperature=0.15, staleness=0.45)},
         "alp-gmm": {None: ALPGMM(p_random=0.2, num_rollouts=200, buffer_size=500)},
         "goal-gan": {None: GoalGAN(noise_level=0.1, num_rollouts=200, p_success=0.2)},
+    },
+    curves={
+        "sac": {
+            "currot": (
+                Curve(
+                    "CURROT, code of 2022",
+                    "success",
+                    ((30, 0.52), (60, 0.75), (90, 0.85), (150, 0.90), (240, 0.95), (390, 0.96)),
+                    reading_error=0.03,
+                ),
+                Curve(
+                    "CURROT, ICML 2022",
+                    "success",
+                    ((30, 0.52), (60, 0.68), (90, 0.77), (150, 0.77), (240, 0.80), (390, 0.80)),
+                    reading_error=0.03,
+                ),
+            )
+        }
     },
 )

@@ -8,7 +8,7 @@ from selfpaced.environments.point_mass import PointMass
 from selfpaced.experiment import Budget
 from selfpaced.learners.ppo import PPO
 from selfpaced.presets.point_mass import FIGURES
-from selfpaced.presets.preset import Preset
+from selfpaced.presets.preset import Curve, Preset
 from selfpaced.problems import Problem
 from selfpaced.teachers.alp_gmm import ALPGMM
 from selfpaced.teachers.currot import CURROT
@@ -60,5 +60,23 @@ TPAMI2024 = Preset(
         "plr": {None: PLR(p_replay=0.85, temperature=0.45, staleness=0.15)},
         "alp-gmm": {None: ALPGMM(p_random=0.1, num_rollouts=100, buffer_size=500)},
         "goal-gan": {None: GoalGAN(noise_level=0.1, num_rollouts=200, p_success=0.2)},
+    },
+    curves={
+        "ppo": {
+            "currot": (
+                Curve(
+                    "CURROT, code of 2022",
+                    "return",
+                    ((30, 2.2), (60, 3.8), (90, 4.8), (120, 5.3), (150, 5.7), (200, 6.0)),
+                    reading_error=0.2,
+                ),
+                Curve(
+                    "CURROT, ICML 2022",
+                    "return",
+                    ((30, 0.8), (60, 2.8), (90, 4.7), (120, 5.5), (150, 5.9), (200, 6.4)),
+                    reading_error=0.2,
+                ),
+            )
+        }
     },
 )

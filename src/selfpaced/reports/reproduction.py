@@ -1,6 +1,6 @@
 """The report of a reproduction: our results beside the published ones.
 
-NAME.md   tables with mean, standard error, and the distance to the paper
+NAME.md   tables with mean, standard error, and the distance to the paper; published curves
 NAME.csv  one row per cell, with the final return of every seed
 NAME/     figures of each problem
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from selfpaced.presets.neurips2020 import find_preset
 from selfpaced.presets.preset import MeanAndError
 from selfpaced.reports.figures import draw_run, draw_together
+from selfpaced.reports.published_curves import draw_curves, tabulate_curves
 from selfpaced.runs.storage import write_bytes, write_csv
 from selfpaced.statistics import mean_and_standard_error, plus_minus, t_test
 from selfpaced.studies.comparison import Outcome
@@ -49,6 +50,8 @@ def write_report(
         for learner in dict.fromkeys(outcome.cell.learner for outcome in ours):
             column = [outcome for outcome in ours if outcome.cell.learner == learner]
             lines += [f"## {problem}, {learner}", "", *_table(problem, learner, column), ""]
+            lines += tabulate_curves(column)
+            figures += draw_curves(column, out / name / problem / f"published_{learner}.png")
         drawn = draw_together([outcome.cell.folder for outcome in ours], out / name / problem)
         for path in drawn:
             if path.suffix == ".csv":

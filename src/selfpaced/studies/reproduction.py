@@ -1,4 +1,4 @@
-"""A reproduction: the results of the SPDL paper, and the experiments behind each of them."""
+"""A reproduction: results of the SPDL paper and of CURROT, and the experiments behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from selfpaced.presets.neurips2020 import find_preset
 from selfpaced.studies.comparison import Cell, plan_cells
 from selfpaced.validation import require_choice
 
@@ -22,7 +23,7 @@ class Result:
     summary: str
     problems: tuple[str, ...]
     teachers: tuple[str, ...]
-    learners: tuple[str, ...]
+    learners: tuple[str, ...]  # a problem is learned by those that its preset has
 
 
 RESULTS = {
@@ -74,6 +75,12 @@ RESULTS = {
         _STEP_BASED,
         ("ppo",),
     ),
+    "currot": Result(
+        "CURROT: learning curves of the bimodal point mass with PPO and of the goal maze with SAC",
+        ("point-mass-2d-bimodal", "goal-maze"),
+        ("currot", "gradient", "plr", "alp-gmm", "goal-gan", "random", "default"),
+        ("ppo", "sac"),
+    ),
 }
 
 
@@ -99,5 +106,10 @@ def plan_result(
     return [
         cell
         for problem in result.problems
-        for cell in plan_cells(problem, chosen, result.learners, seeds, out / problem)
+        for cell in plan_cells(problem, chosen, _learners(result, problem), seeds, out / problem)
     ]
+
+
+def _learners(result: Result, problem: str) -> list[str]:
+    known = find_preset(problem).learners
+    return [learner for learner in result.learners if learner in known]
