@@ -55,6 +55,7 @@ def two_nodes(seconds_between_checkpoints: float = 0.5) -> Iterator[TwoNodes]:
             "XDG_CACHE_HOME": str((cache_folder() or Path(home)).parent),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_raylet_start_wait_time_s": "120",
+            "RAY_worker_niceness": "0",  # a busy computer would starve them
             "SELFPACED_CHECKPOINT_SECONDS": str(seconds_between_checkpoints),
         }
         with patch.dict(os.environ, settings):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from selfpaced.runs.ray_engine import train_block
+from selfpaced.runs.ray_engine import runtime_environment, train_block
 from selfpaced.runs.replacement import create_run
 from tests.runs.small_runs import SMALL
 
@@ -34,3 +34,14 @@ def test_a_mistake_on_a_node_is_sent_as_a_message(tmp_path):
     description = (folder.path / "experiment.json").read_bytes()
     (message,) = list(train_block(description.replace(b'"ppo"', b'"pppo"'), 0, None, 0))
     assert "did you mean 'ppo'" in message["error"]
+
+
+def test_settings_of_the_driver_are_passed_on_to_nodes(monkeypatch):
+    monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "5")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("EDITOR", "vi")
+    settings = runtime_environment(False, SMALL.to_dict())["env_vars"]
+    assert settings["SELFPACED_CHECKPOINT_SECONDS"] == "5"
+    assert settings["OMP_NUM_THREADS"] == "3"
+    assert settings["JAX_PLATFORMS"] == "cpu"
+    assert "EDITOR" not in settings

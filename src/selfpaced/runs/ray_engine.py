@@ -28,6 +28,7 @@ from selfpaced.runs.worker import BlockRun
 from selfpaced.validation import require_extra
 
 _MAX_LOSSES = 5  # of a block in a row, without a new checkpoint
+_PASSED_ON = ("SELFPACED_", "JAX_", "XLA_")  # beginnings of environment variables
 
 Event = Notes | Update
 
@@ -58,7 +59,7 @@ class RayEngine:
         """Train all blocks to the end; return error messages."""
         ray = self._connect()
         experiment = folder.experiment()
-        environment = _runtime_environment(experiment.resolved.is_hosted, experiment.to_dict())
+        environment = runtime_environment(experiment.resolved.is_hosted, experiment.to_dict())
         submit = ray.remote(
             num_cpus=1,
             num_returns="streaming",
@@ -94,6 +95,8 @@ class RayEngine:
         ray = require_extra("ray", "ray", "--engine ray")
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            # of a Ray that is started here; tasks would otherwise run at the lowest priority
+            os.environ.setdefault("RAY_worker_niceness", "0")
             try:
                 ray.init(self.address, log_to_driver=False, logging_level="ERROR")
             except (ConnectionError, ray.exceptions.RayError, RuntimeError, ValueError) as error:
@@ -193,9 +196,15 @@ def train_block(
             yield {"error": text}
 
 
-def _runtime_environment(is_hosted: bool, experiment: Notes) -> Notes:
-    """Settings of the processes on the nodes, and the user's modules."""
-    environment: Notes = {"env_vars": worker_settings(is_hosted)}
+def runtime_environment(is_hosted: bool, experiment: Notes) -> Notes:
+    """Return the settings of the processes on the nodes, and the user's modules."""
+    settings = worker_settings(is_hosted)
+    settings |= {  # the user's settings take precedence, as in local processes
+        name: value
+        for name, value in os.environ.items()
+        if name in settings or name.startswith(_PASSED_ON)
+    }
+    environment: Notes = {"env_vars": settings}
     if modules := user_modules(experiment):
         environment["py_modules"] = list(map(str, modules))
     return environment
