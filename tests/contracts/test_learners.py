@@ -174,12 +174,12 @@ def test_metrics_are_finite_numbers_with_a_group(training):
 def test_acting_in_numpy_gives_the_actions_of_jax(name):
     learner = make(name)
     state = trained_state(learner)
-    host = learner.host_state(state)
+    host = learner.host_state(jax.tree.map(lambda array: array[None], state))  # one seed
     assert all(isinstance(array, np.ndarray) for array in jax.tree.leaves(host))
     for choose in (learner.act, learner.policy):
-        found = choose(np.asarray(NOISE), host, np.asarray(OBSERVATION))
+        found = choose(np.asarray(NOISE)[None], host, np.asarray(OBSERVATION)[None])
         assert isinstance(found, np.ndarray)
-        np.testing.assert_allclose(found, batched(choose, state), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found[0], batched(choose, state), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", having(ClonesBehaviour))

@@ -162,10 +162,11 @@ def test_a_shared_trunk_serves_policy_and_critic_and_learns_from_both():
 def test_a_policy_with_a_shared_trunk_acts_in_numpy_as_in_jax():
     learner = replace(QUICK, shared_trunk=True, activation="relu")
     state = learner.init(jax.random.key(0), probe_problem(Probe()).spec)
-    host, seen = learner.host_state(state), np.array([[0.3, 0.0], [-0.4, 1.0]], np.float32)
+    host = learner.host_state(jax.tree.map(lambda array: array[None], state))  # one seed
+    seen = np.array([[0.3, 0.0], [-0.4, 1.0]], np.float32)
     assert "value" not in host.parameters
     np.testing.assert_allclose(
-        learner.act(np.zeros((2, 1), np.float32), host, seen),
+        learner.act(np.zeros((1, 2, 1), np.float32), host, seen[None])[0],
         jax.vmap(learner.act, (0, None, 0))(jnp.zeros((2, 1)), state, jnp.array(seen)),
         rtol=1e-5,
         atol=1e-7,

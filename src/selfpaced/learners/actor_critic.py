@@ -19,7 +19,7 @@ from selfpaced.learners.normalisation import (
     scale_of,
     standardise,
 )
-from selfpaced.records import Spec
+from selfpaced.records import Array, Spec
 
 
 class PolicyParameters(TypedDict):
@@ -89,13 +89,13 @@ class ActorCritic:
         return value if state.scaling.returns is None else value * scale_of(state.scaling.returns)
 
     def host_state(self, state: OnPolicyState) -> OnPolicyState:
-        """Return the policy as NumPy arrays, without critic and optimiser."""
+        """Return the policies of several seeds as NumPy arrays, without critic and optimiser."""
         policy, scaling = policy_of(state.parameters), state.scaling._replace(returns=None)
         return OnPolicyState(
-            jax.tree.map(np.array, policy),
+            jax.tree.map(_for_rows, policy),
             None,
             state.distribution,
-            jax.tree.map(np.array, scaling),
+            jax.tree.map(_for_rows, scaling),
         )
 
     def parameters(self, state: OnPolicyState) -> Parameters:
@@ -191,6 +191,12 @@ def prepare(
         state = state._replace(scaling=Scaling(observation, moved))
     seen = standardise(observation, rollout.observation)
     return state, Samples(seen, rollout.action, before, advantage, target)
+
+
+def _for_rows(array: jax.Array) -> Array:
+    """Return matrices [S, I, O] as they are, and vectors [S, O] as [S, 1, O] for rows [S, N, O]."""
+    copy = np.array(array)
+    return copy[:, None] if copy.ndim == 2 else copy
 
 
 def _in_units_of(state: OnPolicyState, old: jax.Array, new: jax.Array) -> OnPolicyState:

@@ -72,9 +72,10 @@ class ActsInNumPy(Protocol[S]):
     """Acts without JAX, which takes five times as long as NumPy to choose a few actions."""
 
     def host_state(self, state: S) -> S:
-        """Return what acting needs as NumPy arrays.
+        """Return what acting needs of the states of S seeds, as NumPy arrays [S, ...].
 
-        With that state, `act` and `policy` compute in NumPy, on rows [N, A] and [N, O].
+        With them, `act` and `policy` compute in NumPy, for all seeds at once: the noise is
+        [S, N, A], the observations are [S, N, O].
         """
 
 

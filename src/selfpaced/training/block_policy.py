@@ -22,20 +22,17 @@ class BlockPolicy(Generic[S]):
         """Prepare for acting; a policy that only acts outside training cannot train."""
         self._policy, self._state, self._trains = policy, state, trains
         self._act = _function(policy, trains)
-        self._host_states: list[S] | None = None
+        self._host_state: S | None = None
         if isinstance(policy, ActsInNumPy):
-            host_state: S = policy.host_state(state)
-            num_seeds = len(jax.tree.leaves(host_state)[0])
-            self._host_states = [_state_of(host_state, seed) for seed in range(num_seeds)]
+            self._host_state = policy.host_state(state)
 
     def __call__(self, noise: Array, observation: Array) -> Array:
         """Return actions [S, N, A] of all actors of all seeds."""
-        if self._host_states is None:
+        if self._host_state is None:
             return np.asarray(
                 act_block(self._policy, self._trains, self._state, noise, observation)
             )
-        rows = zip(noise, self._host_states, observation, strict=True)
-        return np.stack([self._act(*row) for row in rows])
+        return np.asarray(self._act(noise, self._host_state, observation))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -58,8 +55,3 @@ def _function(policy: Learner[S] | Policy[S], trains: bool) -> Callable[..., jax
         return policy.policy
     assert isinstance(policy, Learner)
     return policy.act
-
-
-def _state_of(state: S, seed: int) -> S:
-    picked: S = jax.tree.map(lambda array: array[seed], state)
-    return picked

@@ -164,7 +164,7 @@ class HostCollector(Generic[S]):
         """Issue contexts in order, one to every actor whose episode is over."""
         actors = self.actors
         starts = actors.ended
-        if not starts.any():
+        if not np.count_nonzero(starts):  # half the time of any()
             return
         seeds: list[int | None] = [None] * starts.size
         num_environments = starts.shape[1]
@@ -187,8 +187,12 @@ class HostCollector(Generic[S]):
         actors.discounted_return[:] += self.problem.discount**actors.length * reward
         actors.length[:] += 1
         actors.ended[:] = ended
+        unstable = read_flag(info, "unstable", ended.shape)
+        if np.count_nonzero(unstable):
+            self.num_unstable += unstable.sum(axis=1)
+        if not np.count_nonzero(ended):
+            return
         success = read_flag(info, "success", ended.shape)
-        self.num_unstable += read_flag(info, "unstable", ended.shape).sum(axis=1)
         for seed, actor in np.argwhere(ended):
             place = seed, actor
             episode = _Ended(
