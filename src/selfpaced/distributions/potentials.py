@@ -11,7 +11,12 @@ import numpy as np
 
 from selfpaced.records import Array
 
-STAGES = ((0.1, 10), (0.02, 20), (0.005, 30))  # smoothing in mean costs, and iterations with it
+STAGES = (
+    (0.1, 10),
+    (0.02, 20),
+    (0.005, 30),
+    (0.001, 40),
+)  # smoothing in mean costs, and iterations with it
 LOWEST_EXPONENT = -80.0  # smaller numbers are slow or zero in single precision
 
 
