@@ -293,13 +293,25 @@ def find_modules_here() -> None:
         sys.path.append(os.getcwd())
 
 
+@contextmanager
+def _same_surroundings() -> Iterator[None]:
+    """Undo what a module changes when it is imported, on which paths and messages depend."""
+    folder, streams = os.getcwd(), (sys.stdout, sys.stderr)
+    try:
+        yield
+    finally:
+        os.chdir(folder)
+        sys.stdout, sys.stderr = streams
+
+
 def _import(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     if module.partition(".")[0] != "selfpaced":
         find_modules_here()
     require_importable(kind, name)
     try:
-        found = import_module(module)
+        with _same_surroundings():
+            found = import_module(module)
     except ModuleNotFoundError as error:
         hint = "" if error.name != module else "; run this in its folder, or set PYTHONPATH"
         raise SelfpacedError(f"cannot load {kind} {name!r}: {error}{hint}") from error

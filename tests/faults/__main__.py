@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tests.faults.conduct import conduct
 from tests.faults.corruptions import corruptions
 from tests.faults.kills import kills
 from tests.faults.misbehaviours import misbehaviours
@@ -25,6 +26,7 @@ def main() -> None:
             presets(300, seed, place),
             flags(600, seed),
             misbehaviours(200, place),
+            conduct(place),
             kills(64, seed, place),
             ray_kills(10, seed, place),
             comparison_that_loses_a_node(place),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.faults.conduct import conduct, hang
 from tests.faults.corruptions import corruptions
 from tests.faults.kills import experiments, kills
 from tests.faults.misbehaviours import misbehaviours
@@ -30,6 +31,16 @@ def test_what_users_code_returns_is_refused_with_the_name_of_its_class(tmp_path)
     tried = misbehaviours(8, tmp_path)
     assert tried.examples == []
     assert tried.counts["refused in one line"] > 4
+
+
+def test_a_module_that_hangs_is_located_and_ends_with_sigterm(tmp_path):
+    assert hang(tmp_path / "hangs", "time.sleep(9999)")
+
+
+@pytest.mark.slow
+def test_modules_that_exit_or_change_their_process_cost_nobody_the_run(tmp_path):
+    tried = conduct(tmp_path, 12)
+    assert tried.examples == []
 
 
 @pytest.mark.slow

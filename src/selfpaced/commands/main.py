@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import faulthandler
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -69,6 +70,9 @@ COMMANDS = find_commands(Path(__file__).parent)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command."""
+    if arguments is None:
+        with suppress(AttributeError, ValueError, OSError):  # without a real standard error
+            faulthandler.enable(all_threads=False)  # names the line of a crash in a user's code
     words = list(sys.argv[1:] if arguments is None else arguments)
     with reported_errors():
         if not words or words[0] in ("-h", "--help", "help"):

@@ -10,7 +10,7 @@ resumed run starts new episodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import isfinite
@@ -244,6 +244,10 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
             }
             return self.last, float(reward), False, False, ends
 
+    def close(self) -> None:
+        """Close the copy; its results are complete, so an error has no effect."""
+        _close(self.env)
+
     @contextmanager
     def _named(self, method: str) -> Iterator[None]:
         """Name the user's class and line in errors, and the row, which belongs to one seed."""
@@ -303,7 +307,12 @@ def _spaces(
         limit = one.spec.max_episode_steps if one.spec else None
         return one.observation_space, one.action_space, limit
     finally:
-        one.close()
+        _close(one)
+
+
+def _close(env: gymnasium.Env[Any, Any]) -> None:
+    with suppress(Exception, SystemExit):  # an exit would end the command without a run
+        env.close()
 
 
 def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env[Array, Array]:
@@ -312,7 +321,7 @@ def _make_one(environment: GymnasiumEnvironment) -> gymnasium.Env[Array, Array]:
         settings["max_episode_steps"] = environment.time_limit
     try:
         return gymnasium.make(environment.id, **settings)
-    except Exception as error:  # of Gymnasium or of the environment
+    except (Exception, SystemExit) as error:  # of Gymnasium or of the environment
         given = "".join(f", {name}={value!r}" for name, value in settings.items())
         raise SelfpacedError(
             f"gymnasium.make({environment.id!r}{given}) failed with {type(error).__name__}: {error}"

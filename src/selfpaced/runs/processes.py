@@ -184,6 +184,7 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
     patience = seconds_of("SELFPACED_WATCHDOG_SECONDS", 300.0)
     heard = {block: time.monotonic() for block in range(len(processes))}
     done: set[int] = set()
+    started: set[int] = set()  # before that, the signal of the watchdog would kill a worker
     with selectors.DefaultSelector() as selector:
         for block, process in enumerate(processes):
             assert process.stdout is not None
@@ -199,6 +200,7 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                         with open(files[block].log, "a") as log:
                             log.write(line)
                         continue
+                    started.add(block)
                     if "error" in message:
                         errors.append(message["error"])
                     if "done" in message:
@@ -218,7 +220,9 @@ def listen(folder: RunFolder, processes: list[Worker], listener: Listener) -> li
                 if time.monotonic() - moment > patience and processes[block].poll() is None:
                     heard[block] = time.monotonic()
                     text = f"block {block} has not reported for {patience:g} s"
-                    where = locate(processes[block], files[block].log)
+                    where = "its start-up"
+                    if block in started:
+                        where = locate(processes[block], files[block].log)
                     advice = {"advice": f"{text}; it is in {where}", "iteration": "unknown"}
                     listener.received(block, advice)
     return errors
@@ -231,9 +235,14 @@ def locate(process: Worker, log: Path) -> str:
     time.sleep(_SECONDS_TO_DUMP)
     with open(log, errors="replace") as file:
         file.seek(before)
-        frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', file.read())
+        return _place_in(file.read()) or f"an unknown place, see {log}"
+
+
+def _place_in(dump: str) -> str:
+    """The innermost line of the user's code in a dump of Python's, else the innermost of all."""
+    frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', dump)
     own = [frame for frame in frames if is_users_file(frame[0])] or frames
-    return "{2} ({0}, line {1})".format(*own[0]) if own else f"an unknown place, see {log}"
+    return "{2} ({0}, line {1})".format(*own[0]) if own else ""
 
 
 def seconds_of(variable: str, default: float) -> float:
@@ -262,5 +271,10 @@ def _parse(line: str) -> Notes | None:
 
 def _describe_death(folder: RunFolder, block: int, code: int) -> str:
     cause = signal.Signals(-code).name if code < 0 else f"exit code {code} before the end"
-    lines = folder.files()[block].log.read_text(errors="replace").splitlines()[-_NUM_LOG_LINES:]
-    return "\n".join([f"the worker of block {block} died ({cause})", *lines])
+    text = folder.files()[block].log.read_text(errors="replace")
+    _, has_crashed, dump = text.rpartition("Fatal Python error: ")
+    where = f" in {_place_in(dump)}" if has_crashed else ""
+    if code >= 0:
+        where = "; does the environment or the teacher call os._exit?"
+    lines = text.splitlines()[-_NUM_LOG_LINES:]
+    return "\n".join([f"the worker of block {block} died ({cause}){where}", *lines])

@@ -41,6 +41,7 @@ def main() -> None:
     """Train block number `argv[2]` of the run folder `argv[1]` on the cores `argv[3]`."""
     # an environment may change the working directory
     folder, block = RunFolder(Path(sys.argv[1]).absolute(), trust=True), int(sys.argv[2])
+    faulthandler.enable(all_threads=False)  # names the line of a crash
     faulthandler.register(signal.SIGUSR1, all_threads=False)  # shows where the process hangs
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(map(int, sys.argv[3].split(","))))
@@ -53,7 +54,7 @@ def main() -> None:
     except SelfpacedError as error:
         parent.send({"error": str(error)})
         _leave(1)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # a user's code may raise anything
         traceback.print_exc()
         text = f"unexpected {describe_exception(error)}\n\n{traceback.format_exc()}"
         if isinstance(error, OSError) and not users_place(error):
