@@ -118,7 +118,7 @@ def test_the_code_of_a_strangers_problem_is_not_needed(make_run):
     assert content.frames["curriculum"]
 
 
-def test_strings_of_a_stranger_never_run(make_run, tmp_path):
+def test_strings_of_a_stranger_never_run(browser, make_run, tmp_path):
     folder = make_run()
 
     def poison(plain):
@@ -136,7 +136,7 @@ def test_strings_of_a_stranger_never_run(make_run, tmp_path):
     evil_folder = folder.path.rename(tmp_path / "<img src=x onerror=alert(1)>")
     report = write_report([evil_folder], tmp_path / "report.html", EVIL, with_episodes=False)
     assert "<img" not in report.read_text().split('id="page-data"')[0]
-    with opened(report.as_uri()) as page:
+    with opened(browser, report.as_uri()) as page:
         traces(page, "curves")
         traces(page, "plane")
         assert page.evaluate("window.hacked") is None

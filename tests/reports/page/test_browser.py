@@ -1,7 +1,10 @@
 """The page in a real Chromium: it draws, moves, sorts, and asks nobody for anything."""
 
+import shlex
+
 import pytest
 
+from selfpaced.commands.train import parse_train
 from selfpaced.reports.page.report import write_report
 from tests.reports.invented_runs import invented_run
 from tests.reports.page.browser import opened, traces
@@ -10,9 +13,27 @@ from tests.reports.page.browser import opened, traces
 @pytest.fixture(name="report", scope="module")
 def _report(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
-    invented_run(path / "both" / "spdl")
-    invented_run(path / "both" / "random", teacher="random")
-    return write_report([path / "both"], path / "report.html", with_episodes=False).as_uri()
+    runs = [
+        invented_run(path / "both" / "spdl"),
+        invented_run(path / "both" / "random", teacher="random"),
+    ]
+    out = write_report([path / "both"], path / "report.html", with_episodes=False)
+    return out.as_uri(), {run.path.name: run.experiment() for run in runs}
+
+
+@pytest.fixture(name="shared", scope="module")
+def _shared(browser, report):
+    with opened(browser, report[0]) as page:
+        yield page
+
+
+@pytest.fixture(name="page")
+def _page(shared):
+    """The one page of all tests, on a wide light screen and at its top."""
+    shared.set_viewport_size({"width": 1280, "height": 800})
+    shared.emulate_media(media="screen", color_scheme="light")
+    shared.evaluate("document.activeElement.blur(); scrollTo({top: 0, behavior: 'instant'})")
+    return shared
 
 
 def contexts(page):
@@ -20,82 +41,133 @@ def contexts(page):
     return dots
 
 
-def test_the_page_opens_without_errors_and_without_requests(report):
-    with opened(report) as page:
-        traces(page, "curves")
-        traces(page, "plane")
-        assert page.problems == []
-        assert page.requests == [report]
+def colour(page, selector, name):
+    return page.eval_on_selector(selector, f"e => getComputedStyle(e)['{name}']")
 
 
-def test_the_slider_and_the_play_button_move_the_contexts(report):
-    with opened(report) as page:
-        page.get_by_role("button", name="end").first.click()
-        last = contexts(page)["x"]
-        slider = page.locator('#curriculum input[type="range"]')
-        slider.focus()
-        slider.press("Home")
-        first = contexts(page)["x"]
-        assert first != last
-        page.locator("#curriculum .play").click()
-        page.wait_for_function("v => document.querySelector('[name=frame]').value !== v", arg="0")
-        assert contexts(page)["x"] != first
+def test_the_page_opens_without_errors_and_without_requests(page, report):
+    for key in ("curves", "plane", "distance", "training-return", "diagnostics"):
+        traces(page, key)
+    assert page.problems == []
+    assert page.requests == [report[0]]
 
 
-def test_the_legend_hides_a_curve(report):
-    with opened(report) as page:
-        traces(page, "curves")
-        page.locator('[data-figure="curves"] .legendtoggle').first.click()
-        page.wait_for_timeout(800)  # Plotly waits for a double click
-        hidden = [trace["name"] for trace in traces(page, "curves") if trace["visible"] != True]  # noqa: E712
-        assert any("Random" in name for name in hidden if name)
+def test_the_slider_and_the_play_button_move_the_contexts(page):
+    page.get_by_role("button", name="end").first.click()
+    last = contexts(page)["x"]
+    slider = page.locator('#curriculum input[type="range"]')
+    slider.focus()
+    slider.press("Home")
+    first = contexts(page)["x"]
+    assert first != last
+    play = page.locator("#curriculum .play")
+    play.focus()
+    play.press("Enter")
+    page.wait_for_function("v => document.querySelector('[name=frame]').value !== v", arg="0")
+    assert contexts(page)["x"] != first
 
 
-def test_controls_change_the_measure_the_seeds_and_the_axis(report):
-    with opened(report) as page:
-        before = traces(page, "curves")
-        page.locator("#curves [name=measure]").select_option("success")
-        page.locator("#curves [name=seed]").select_option("*")
-        page.locator("#curves [name=x]").select_option("iterations")
-        after = traces(page, "curves")
-        line = next(trace for trace in after if trace["name"] == "SPDL + PPO")
-        assert line["x"] == [0, 5, 10, 15, 20]
-        assert line["y"] == pytest.approx([0, 0.25, 0.5, 0.75, 1.0])
-        assert sum(len(t["x"]) for t in after) > sum(len(t["x"]) for t in before)
+def test_the_legend_hides_a_curve(page):
+    traces(page, "curves")
+    toggle = page.locator('[data-figure="curves"] .legendtoggle').first
+    toggle.click()
+    hidden = "e => e.data.filter(t => t.visible === 'legendonly').map(t => t.name ?? '')"
+    page.wait_for_function(
+        f"() => ({hidden})(document.querySelector('[data-figure=curves]')).length > 0"
+    )
+    names = page.eval_on_selector('[data-figure="curves"]', hidden)
+    assert any("Random" in name for name in names)
+    assert not any("SPDL" in name for name in names)
 
 
-def test_a_click_on_a_column_sorts_the_table(report):
-    with opened(report) as page:
-        names = "#comparison tbody tr td:first-child"
-        button = page.locator("#comparison th button").first
-        button.click()
-        first = page.locator(names).all_text_contents()[:2]
-        button.click()
-        assert page.locator(names).all_text_contents()[:2] == first[::-1]
+def test_controls_change_the_measure_the_seeds_and_the_axis(page):
+    before = traces(page, "curves")
+    page.locator("#curves [name=measure]").select_option("success")
+    page.locator("#curves [name=seed]").select_option("*")
+    page.locator("#curves [name=x]").select_option("iterations")
+    after = traces(page, "curves")
+    line = next(trace for trace in after if trace["name"] == "SPDL + PPO")
+    assert line["x"] == [0, 5, 10, 15, 20]
+    assert line["y"] == pytest.approx([0, 0.25, 0.5, 0.75, 1.0])
+    assert sum(len(t["x"]) for t in after) > sum(len(t["x"]) for t in before)
 
 
-def test_a_phone_shows_the_page_without_scrolling_sideways(report):
-    with opened(report, viewport={"width": 375, "height": 700}) as page:
-        traces(page, "plane")
-        assert page.evaluate("document.documentElement.scrollWidth") == 375
+def test_a_click_on_a_column_sorts_the_table(page):
+    names = "#comparison tbody tr td:first-child"
+    button = page.locator("#comparison th button").first
+    button.click()
+    first = page.locator(names).all_text_contents()[:2]
+    button.focus()
+    button.press("Enter")
+    assert page.locator(names).all_text_contents()[:2] == first[::-1]
 
 
-def test_the_tab_key_reaches_links_controls_and_tables_in_order(report):
-    with opened(report) as page:
-        visited = []
-        for _ in range(14):
-            page.keyboard.press("Tab")
-            visited.append(page.evaluate("document.activeElement.tagName"))
-        assert visited[:2] == ["A", "A"]
-        assert "BUTTON" in visited
-        assert "BODY" not in visited
+def test_a_phone_shows_the_page_without_scrolling_sideways(page):
+    page.set_viewport_size({"width": 375, "height": 700})
+    traces(page, "plane")
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
 
 
-def test_training_episodes_are_mapped_at_the_chosen_moment(report):
-    with opened(report) as page:
-        slider = page.locator('#training input[type="range"]')
-        values = "e => e.data[0].z.flat().filter(z => z !== null)"
-        traces(page, "training-return")
-        assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {20}
-        slider.press("Home")
-        assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {0}
+def test_the_tab_key_reaches_links_controls_and_tables_in_order(page):
+    page.evaluate("document.body.tabIndex = -1; document.body.focus()")
+    visited = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        visited.append(
+            page.evaluate("[document.activeElement.tagName, document.activeElement.offsetTop]")
+        )
+    tags = [tag for tag, _ in visited]
+    assert tags[:2] == ["A", "A"]
+    assert "BUTTON" in tags
+    assert "SELECT" in tags
+    assert "BODY" not in tags
+    assert colour(page, ":focus", "outlineStyle") != "none"  # it can be seen where one is
+
+
+def test_the_button_copies_a_command_that_gives_the_same_experiment(page, report):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    place = page.locator("#settings .command", has_text="--teacher random")
+    place.locator(".copy").click()
+    place.get_by_text("copied").wait_for()
+    program, name, *arguments = shlex.split(page.evaluate("navigator.clipboard.readText()"))
+    assert (program, name) == ("selfpaced", "train")
+    assert parse_train(arguments)[1] == report[1]["random"]
+
+
+def test_tables_are_saved_as_csv(page):
+    with page.expect_download() as saving:
+        page.locator("#comparison a[download='comparison.csv']").click()
+    header, *rows = saving.value.path().read_text().splitlines()
+    assert header.startswith("problem,teacher,learner,run,seeds")
+    assert len(rows) == 2
+
+
+def test_dark_mode_changes_the_page_and_its_figures(page):
+    traces(page, "curves")
+    text = '[data-figure="curves"] .xtick text'
+    light = colour(page, "body", "backgroundColor"), colour(page, text, "fill")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        f"old => getComputedStyle(document.querySelector('{text}')).fill !== old", arg=light[1]
+    )
+    assert colour(page, "body", "backgroundColor") != light[0]
+
+
+def test_paper_is_white_and_has_all_figures_but_no_controls(page):
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".figure:not(:has(.plot-container))").count() == 0
+    assert colour(page, "body", "backgroundColor") == "rgb(255, 255, 255)"
+    assert colour(page, '[data-figure="curves"] .xtick text', "fill") == "rgb(0, 0, 0)"
+    assert not page.locator("nav, .controls, .copy").first.is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def test_training_episodes_are_mapped_at_the_chosen_moment(page):
+    slider = page.locator('#training input[type="range"]')
+    values = "e => e.data[0].z.flat().filter(z => z !== null)"
+    traces(page, "training-return")
+    slider.press("End")
+    assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {20}
+    slider.press("Home")
+    assert set(page.eval_on_selector('[data-figure="training-return"]', values)) == {0}

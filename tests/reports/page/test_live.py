@@ -29,10 +29,10 @@ def serving(path, seconds=0.3):
             server.shutdown()
 
 
-def test_new_runs_appear_without_a_reload_and_choices_are_kept(tmp_path, monkeypatch):
+def test_new_runs_appear_without_a_reload_and_choices_are_kept(browser, tmp_path, monkeypatch):
     monkeypatch.setattr("selfpaced.reports.page.live.SHARE", 1.0)
     invented_run(tmp_path / "one", reached=[10, 10, 10])
-    with serving(tmp_path) as server, opened(server.url) as page:
+    with serving(tmp_path) as server, opened(browser, server.url) as page:
         page.locator("#curves [name=x]").select_option("iterations")
         (line,) = [t for t in traces(page, "curves") if t["name"] == "SPDL + PPO"]
         assert line["x"] == [0, 5, 10]
@@ -77,5 +77,5 @@ def test_ctrl_c_ends_the_dashboard_and_runs_are_untouched(tmp_path):
         with urllib.request.urlopen(url) as answer:
             assert b"Content-Security-Policy" in answer.read(10_000)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0  # it has a low priority
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

@@ -35,10 +35,10 @@ def test_the_worst_tenth_is_the_mean_of_the_lowest_returns():
     assert outcomes.share_solved.value == pytest.approx(0.75)
 
 
-def test_the_page_shows_maps_trajectories_and_videos(make_run, tmp_path):
+def test_the_page_shows_maps_trajectories_and_videos(browser, make_run, tmp_path):
     folder = make_run(problem="point-mass-2d", seeds=(1, 2))
     report = write_report([folder.path], tmp_path / "report.html")
-    with opened(report.as_uri()) as page:
+    with opened(browser, report.as_uri()) as page:
         (heat, target) = traces(page, "map-return")
         assert len(heat["x"]) == 16
         assert target["name"] == "target"

@@ -242,7 +242,8 @@
   }
 
   const redrawAll = () => drawn.forEach((place) => draw(place));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+  for (const query of ["(prefers-color-scheme: dark)", "print"])  // paper is white
+    matchMedia(query).addEventListener("change", redrawAll);
   addEventListener("beforeprint", () => document.querySelectorAll(".figure").forEach(show));
   start(document);
 
