@@ -105,7 +105,7 @@ def test_what_a_preset_file_lacks_of_the_budget_is_the_papers(tmp_path):
     ("change", "message"),
     [
         ({"iterations": 0}, "preset.json: iterations must be positive, got 0"),
-        ({"iteration": 7}, "preset.json: this does not describe an experiment: .*'iteration'"),
+        ({"iteration": 7}, "preset.json: member of an experiment must be one of .*'iteration'"),
     ],
 )
 def test_a_preset_file_with_a_wrong_or_unknown_field_is_refused(tmp_path, change, message):

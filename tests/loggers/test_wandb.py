@@ -86,6 +86,7 @@ def test_the_final_policy_is_a_video(logged):
     assert list(logged.path.glob("wandb/offline-run-*/files/media/videos/*.gif"))
 
 
+@pytest.mark.slow  # waits for W&B, which may give up while other tests run
 def test_without_an_api_key_it_logs_for_later(tmp_path, monkeypatch):
     for name in ("WANDB_API_KEY", "WANDB_MODE"):
         monkeypatch.delenv(name, raising=False)

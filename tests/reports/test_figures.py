@@ -50,6 +50,8 @@ def test_every_problem_has_figures_of_its_own():
         "goal-maze": [],
         "ball-catching": ["catching_plane", "catching_rate"],
         "ant-gate": ["x_position"],
+        "lunar-lander": [],
+        "stump-tracks": [],
     }
 
 
