@@ -174,6 +174,7 @@ def test_the_readme_is_short():
 SMALL = "--seeds 1 --iterations 2 --steps-per-iteration 64 --evaluation-episodes 2"
 
 
+@pytest.mark.slow
 def test_the_problem_of_the_docs_runs_like_the_others(folder, capsys):
     small = "--learner.num-minibatches 4 --learner.hidden 8"
     main(["train", "mine:GATE", *SMALL.split(), *small.split()])

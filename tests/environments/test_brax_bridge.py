@@ -83,6 +83,7 @@ def assert_equal_episodes(bridge, own, context):
     assert [bool(step.truncated) for step in steps] == [False, False, False, True]
 
 
+@pytest.mark.slow
 def test_episodes_are_those_of_brax(brax):
     bridge = BraxEnvironment("inverted_pendulum", with_gravity, 1, time_limit=4, settings=FAST)
     own = brax.get_environment("inverted_pendulum", backend="spring")
@@ -95,6 +96,7 @@ def test_episodes_are_those_of_playground(playground):
     assert_equal_episodes(bridge, own, [1.0])
 
 
+@pytest.mark.slow
 def test_without_gravity_the_pole_of_brax_does_not_fall(brax):
     bridge = BraxEnvironment("inverted_pendulum", with_gravity, 1, settings=FAST)
     still, key = jnp.zeros((15, 1)), jax.random.key(0)

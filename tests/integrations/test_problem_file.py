@@ -144,6 +144,7 @@ def test_a_missing_file_is_reported():
         read_problem("gone.toml")
 
 
+@pytest.mark.slow
 def test_a_run_folder_does_not_need_the_file(folder):
     experiment = small("heavy.toml")
     assert experiment == small("heavy.toml")

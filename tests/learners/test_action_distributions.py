@@ -103,6 +103,7 @@ def test_the_nearest_choice_is_found_for_every_cue(learner, iterations):
     np.testing.assert_allclose(values(learner, states, [0.9]), -0.01, atol=0.1)
 
 
+@pytest.mark.slow
 def test_several_components_are_found_at_once():
     probe = DiscreteProbe(length=1, reward="action", num_components=2)
     states = trained(probe, QUICK, 80)

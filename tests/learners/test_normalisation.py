@@ -60,6 +60,7 @@ def test_the_scale_of_returns_is_their_root_mean_square():
     assert float(scale) == pytest.approx(np.sqrt((returns**2).mean()), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [QUICK, QUICK_TRPO, SAC(normalise_observations=True)])
 def test_an_update_takes_its_observations_into_the_statistics(learner):
     state = learner.init(jax.random.key(0), SPEC)
@@ -82,6 +83,7 @@ def test_values_stay_in_units_of_the_rewards(learner):
     np.testing.assert_allclose(values(learner, states, [0.0], time=2), 1.0, atol=0.06)
 
 
+@pytest.mark.slow
 def test_values_do_not_jump_when_the_scale_of_returns_moves():
     still = replace(QUICK, learning_rate=1e-12, normalise_observations=False)
     state = still.init(jax.random.key(2), SPEC)
@@ -99,6 +101,7 @@ def test_the_best_action_is_found_with_scaled_observations(learner):
     np.testing.assert_allclose(actions(learner, states, cues), [cues, cues], atol=0.2)
 
 
+@pytest.mark.slow
 def test_sac_learns_with_scaled_observations():
     learner = SAC(
         hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64,

@@ -283,6 +283,7 @@ def test_training_without_the_replay_is_refused():
         QUICK.act(jnp.zeros(1), state, jnp.zeros(2))
 
 
+@pytest.mark.slow
 def test_without_a_state_value_targets_are_the_smaller_slow_action_value_and_the_entropy():
     learner = replace(
         SMALL, state_value=False, learning_starts=0, batch_size=1, buffer_size=1, activation="relu"
@@ -309,6 +310,7 @@ def test_without_a_state_value_targets_are_the_smaller_slow_action_value_and_the
     np.testing.assert_allclose(metrics["learner/action_value_loss"], loss, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_without_a_state_value_the_policy_and_its_value_are_learned_as_well():
     learner = replace(QUICK, state_value=False, activation="relu")
     states = trained(Probe(length=1, reward="action"), learner, 30)

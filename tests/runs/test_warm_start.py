@@ -61,6 +61,7 @@ def test_the_value_is_that_of_the_learner(trained):
     np.testing.assert_allclose(policy.value(OBSERVATIONS), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_seed_starts_from_the_given_policy(trained, tmp_path):
     start = load_policy(trained.path, seed=4)
     other = replace(trained.experiment(), seeds=(7, 8), iterations=1)
@@ -103,6 +104,7 @@ def test_a_policy_that_does_not_fit_is_refused(trained, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_from_a_run(trained, tmp_path):
     learner = trained.experiment().learner_name
     words = "--teacher random --seeds 1 --iterations 1 --steps-per-iteration 256 --workers 1"

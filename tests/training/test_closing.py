@@ -53,7 +53,12 @@ MADE = {
 }
 
 
-@pytest.fixture(params=MADE, name="kind")
+KINDS = [  # processes take seconds to start
+    pytest.param(kind, marks=pytest.mark.slow if kind == "processes" else ()) for kind in MADE
+]
+
+
+@pytest.fixture(params=KINDS, name="kind")
 def _kind(request, monkeypatch):
     monkeypatch.setattr(host_rollout, "num_cores", lambda: 2)  # a pool of one thread has none
     return request.param

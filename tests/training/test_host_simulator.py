@@ -197,6 +197,7 @@ def test_the_value_of_a_known_problem_is_learned():
         np.testing.assert_allclose(learned, known, atol=0.1)
 
 
+@pytest.mark.slow
 def test_sac_learns_after_every_step():
     learner = SAC(hidden=(16,), learning_rate=3e-3, buffer_size=2000, learning_starts=64)
     settings = {"num_environments": 1, "length": 1, "reward": "action", "noise": 0.0}
