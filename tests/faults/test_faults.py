@@ -33,6 +33,7 @@ def test_what_users_code_returns_is_refused_with_the_name_of_its_class(tmp_path)
     assert tried.counts["refused in one line"] > 4
 
 
+@pytest.mark.slow
 def test_a_module_that_hangs_is_located_and_ends_with_sigterm(tmp_path):
     assert hang(tmp_path / "hangs", "time.sleep(9999)")
 

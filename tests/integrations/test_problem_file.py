@@ -176,6 +176,7 @@ def test_the_default_teacher_paces_by_mastery():
 SMALL = "--seeds 1 --iterations 1 --steps-per-iteration 64 --evaluation-episodes 2"
 
 
+@pytest.mark.slow
 def test_commands_take_a_file(folder, capsys):
     learner = ["--learner.num-minibatches", "4", "--learner.hidden", "8"]
     main(["train", "heavy.toml", *SMALL.split(), *learner])

@@ -44,6 +44,7 @@ def test_the_policy_finds_the_best_action_for_every_cue():
     np.testing.assert_allclose(actions(QUICK, states, cues), [cues, cues], atol=0.2)
 
 
+@pytest.mark.slow
 def test_time_outs_decide_the_value_of_an_endless_reward():
     endless = Probe(length=2, reward="one", ends_by="time_out")
     slow = replace(QUICK, gae_lambda=0.5)

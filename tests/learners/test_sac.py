@@ -68,6 +68,7 @@ def test_coefficient_and_value_are_those_of_the_best_policy_with_this_entropy(cu
     np.testing.assert_allclose(values(QUICK, cue_states, [-0.5, 0.0, 0.5]), soft_value, atol=0.1)
 
 
+@pytest.mark.slow
 def test_a_later_reward_is_discounted():
     states = trained(Probe(length=3, reward="last"), QUICK, 30)
     np.testing.assert_allclose(values(QUICK, states, [0.0], time=0), DISCOUNT**2, atol=0.1)

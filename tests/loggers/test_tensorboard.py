@@ -71,6 +71,7 @@ def test_settings_are_text_and_hyper_parameters(logged):
     assert session.hparams["seed"].number_value == 3
 
 
+@pytest.mark.slow
 def test_rows_that_come_again_after_a_kill_are_shown_once(logged, tmp_path):
     copy = RunFolder(shutil.copytree(logged.path, tmp_path / "copy"))
     remembered = copy.checkpoints / "logged-TensorBoard-1.json"

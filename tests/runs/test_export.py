@@ -28,6 +28,7 @@ def test_a_folder_that_is_no_run_cannot_be_exported(tmp_path):
         catch_up(RunFolder(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_during_another_export_is_finished(start, tmp_path, monkeypatch):
     """This process starts to export in the middle and writes after the last iteration."""
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")

@@ -86,6 +86,7 @@ def test_statistics_leave_failed_seeds_out(fragile):
     assert all(path.stat().st_size for path in draw_run(folder))
 
 
+@pytest.mark.slow
 def test_a_failed_seed_that_is_tried_again_ends_as_if_nothing_had_happened(
     fragile, healthy, monkeypatch, tmp_path
 ):
@@ -103,6 +104,7 @@ def test_a_failed_seed_that_is_tried_again_ends_as_if_nothing_had_happened(
         resume(folder.path, retry_failed=True)
 
 
+@pytest.mark.slow
 def test_a_run_in_which_no_seed_completes_an_iteration_is_a_mistake(tmp_path):
     class_path = replace(EXPERIMENT, problem="tests.probes:HOSTED", steps_per_iteration=64)
     experiment = class_path.with_parts(
@@ -124,6 +126,7 @@ class Unborn(Fragile):
         return num, is_fragile
 
 
+@pytest.mark.slow
 def test_a_teacher_that_fails_before_the_first_iteration_costs_its_seed_only(tmp_path, monkeypatch):
     experiment = replace(EXPERIMENT, iterations=3).with_parts(teacher=Unborn())
     folder = run(experiment, tmp_path / "run", workers=1)
@@ -143,6 +146,7 @@ class AlwaysBroken(UserTeacher):
         raise KeyError("missing")
 
 
+@pytest.mark.slow
 def test_all_seeds_may_fail_later(tmp_path):
     experiment = replace(EXPERIMENT, seeds=(FAILING,))
     folder = run(experiment, tmp_path / "run")

@@ -59,6 +59,7 @@ def test_a_row_that_cannot_be_is_named(tmp_path, line):
         read_table(tmp_path / "metrics.csv", (9,), may_grow=True)
 
 
+@pytest.mark.slow
 def test_a_run_can_be_watched_killed_and_resumed(start, tmp_path, monkeypatch, finished):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     folder = RunFolder(tmp_path / "run")

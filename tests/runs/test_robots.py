@@ -20,6 +20,7 @@ SMALL = {"iterations": 4, "evaluation_episodes": 3, "evaluate_every": 4, "seeds"
 LEARNER = PPO(hidden=(8,), num_minibatches=4)
 
 
+@pytest.mark.slow
 def test_a_run_continued_from_a_checkpoint_is_bit_identical(tmp_path):
     experiment = replace(
         neurips2020("ball-catching", "default"),

@@ -62,6 +62,7 @@ def numbers(found):
     return [(row.iteration, row.seed) for row in found]
 
 
+@pytest.mark.slow
 def test_a_row_comes_once_although_a_run_is_stopped_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setenv("SELFPACED_CHECKPOINT_SECONDS", "0")
     recorder = Recorder()

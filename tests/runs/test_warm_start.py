@@ -75,6 +75,7 @@ def test_every_seed_starts_from_the_given_policy(trained, tmp_path):
     assert first[0][0] != first[1][0]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_bit_identical(trained, tmp_path):
     start = load_policy(trained.path)
     experiment = replace(trained.experiment(), seeds=(7,))

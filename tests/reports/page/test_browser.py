@@ -9,6 +9,9 @@ from selfpaced.reports.page.report import write_report
 from tests.reports.invented_runs import invented_run
 from tests.reports.page.browser import opened, traces
 
+TICKS = '[data-figure="curves"] .xtick text'
+FILL_OF_TICKS = f"getComputedStyle(document.querySelector('{TICKS}')).fill"
+
 
 @pytest.fixture(name="report", scope="module")
 def _report(tmp_path_factory):
@@ -106,7 +109,7 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(page):
     page.set_viewport_size({"width": 375, "height": 700})
     traces(page, "plane")
     # figures follow the window a moment later
-    page.wait_for_function("document.documentElement.scrollWidth == 375", timeout=10_000)
+    page.wait_for_function("() => document.documentElement.scrollWidth === 375")
 
 
 def test_the_tab_key_reaches_links_controls_and_tables_in_order(page):
@@ -145,21 +148,18 @@ def test_tables_are_saved_as_csv(page):
 
 def test_dark_mode_changes_the_page_and_its_figures(page):
     traces(page, "curves")
-    text = '[data-figure="curves"] .xtick text'
-    light = colour(page, "body", "backgroundColor"), colour(page, text, "fill")
+    light = colour(page, "body", "backgroundColor"), colour(page, TICKS, "fill")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        f"old => getComputedStyle(document.querySelector('{text}')).fill !== old", arg=light[1]
-    )
+    page.wait_for_function(f"old => {FILL_OF_TICKS} !== old", arg=light[1])
     assert colour(page, "body", "backgroundColor") != light[0]
 
 
 def test_paper_is_white_and_has_all_figures_but_no_controls(page):
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for_function(f"() => {FILL_OF_TICKS} === 'rgb(0, 0, 0)'")
     assert page.locator(".figure:not(:has(.plot-container))").count() == 0
     assert colour(page, "body", "backgroundColor") == "rgb(255, 255, 255)"
-    assert colour(page, '[data-figure="curves"] .xtick text', "fill") == "rgb(0, 0, 0)"
     assert not page.locator("nav, .controls, .copy").first.is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
 
