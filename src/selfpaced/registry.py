@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
@@ -300,7 +300,8 @@ def _same_surroundings() -> Iterator[None]:
     try:
         yield
     finally:
-        os.chdir(folder)
+        with suppress(PermissionError):  # it was not left, or cannot be entered again
+            os.chdir(folder)
         sys.stdout, sys.stderr = streams
 
 

@@ -9,8 +9,10 @@ from rich.table import Table
 
 from tests.faults.conduct import conduct
 from tests.faults.corruptions import corruptions
+from tests.faults.disk import Disk, refusals
 from tests.faults.kills import kills
 from tests.faults.misbehaviours import misbehaviours
+from tests.faults.places import places
 from tests.faults.presets import flags, presets
 from tests.faults.ray_losses import comparison_that_loses_a_node, ray_kills
 
@@ -27,6 +29,8 @@ def main() -> None:
             flags(600, seed),
             misbehaviours(200, place),
             conduct(place),
+            refusals(Disk(place / "refusals")),
+            places(Disk(place / "places")),
             kills(64, seed, place),
             ray_kills(10, seed, place),
             comparison_that_loses_a_node(place),

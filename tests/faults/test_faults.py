@@ -4,8 +4,10 @@ import pytest
 
 from tests.faults.conduct import conduct, hang
 from tests.faults.corruptions import corruptions
+from tests.faults.disk import Disk, refusals
 from tests.faults.kills import experiments, kills
 from tests.faults.misbehaviours import misbehaviours
+from tests.faults.places import places
 from tests.faults.presets import flags, presets
 
 
@@ -36,6 +38,18 @@ def test_what_users_code_returns_is_refused_with_the_name_of_its_class(tmp_path)
 @pytest.mark.slow
 def test_a_module_that_hangs_is_located_and_ends_with_sigterm(tmp_path):
     assert hang(tmp_path / "hangs", "time.sleep(9999)")
+
+
+def test_a_disk_that_refuses_loses_nothing_and_is_reported_in_one_line(tmp_path):
+    tried = refusals(Disk(tmp_path), 12)
+    assert tried.examples == []
+    assert tried.counts["refused in one line"] > 3
+
+
+def test_folders_that_vanish_and_unreadable_files_are_reported_in_one_line(tmp_path):
+    tried = places(Disk(tmp_path), is_short=True)
+    assert tried.examples == []
+    assert tried.counts["refused in one line"] > 10
 
 
 @pytest.mark.slow

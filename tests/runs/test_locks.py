@@ -121,3 +121,13 @@ def test_a_lock_neither_follows_links_nor_changes_files(tmp_path):
     with locked(tmp_path / "lock", wait=False):
         assert (tmp_path / "lock").read_text() == "kept while it is held"
     assert thesis.read_text() == "years of work"
+
+
+def test_a_lock_is_released_even_if_its_file_cannot_be_removed(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched, locked(tmp_path / "lock", wait=False):
+        patched.setattr("os.unlink", refuse)
+    with locked(tmp_path / "lock", wait=False):
+        pass

@@ -1,6 +1,8 @@
 """Atomic files, and trees of arrays in them."""
 
 import json
+import os
+import stat
 
 import numpy as np
 import pytest
@@ -17,6 +19,19 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
         storage.write_json(path, {"return": 2.0})
     assert json.loads(path.read_text()) == {"return": 1.0}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_folder_is_synced_after_a_rename(tmp_path, monkeypatch):
+    done = []
+    replace, fsync = os.replace, os.fsync
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("rename"), replace(*names)))
+    monkeypatch.setattr(
+        os, "fsync", lambda one: (done.append(stat.S_ISDIR(os.fstat(one).st_mode)), fsync(one))
+    )
+    (tmp_path / "old").mkdir()
+    storage.move(tmp_path / "old", tmp_path / "new")
+    storage.write_bytes(tmp_path / "file", b"content")
+    assert done == ["rename", True, False, "rename", True]
 
 
 def test_numbers_that_are_not_finite_become_null(tmp_path):

@@ -10,7 +10,6 @@ block-0.log                   other output of the process
 from __future__ import annotations
 
 import errno
-import os
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from selfpaced.runs.checkpoint import (
 )
 from selfpaced.runs.history import History, Part, parse_payload
 from selfpaced.runs.history_log import append_bytes, append_frame, read_frames
-from selfpaced.runs.storage import Notes, sync_folder, write_bytes
+from selfpaced.runs.storage import Notes, move, write_bytes
 
 
 class Update(NamedTuple):
@@ -151,10 +150,9 @@ class BlockFiles:
         """
         warning = self.warning()
         if warning:
-            os.replace(self.newest, self.newest.with_suffix(".damaged"))
+            move(self.newest, self.newest.with_suffix(".damaged"))
         if self.previous.exists() and not self.newest.exists():
-            os.replace(self.previous, self.newest)
-            sync_folder(self.folder)
+            move(self.previous, self.newest)
         return warning
 
     def warning(self) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from selfpaced.errors import SelfpacedError, require
+from selfpaced.runs.storage import sync_folder
 
 _LENGTH, _CHECKSUM = 8, 16  # bytes
 
@@ -43,6 +44,7 @@ def append_frame(path: Path, mark: Mark, payload: bytes) -> Mark:
 def append_bytes(path: Path, size: int, content: bytes) -> None:
     """Write behind the first `size` bytes of a log, and cut off what has followed them."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o666), "r+b") as file:
         found = file.seek(0, os.SEEK_END)
@@ -52,6 +54,8 @@ def append_bytes(path: Path, size: int, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+    if is_new:
+        sync_folder(path.parent)
 
 
 def read_frames(path: Path, mark: Mark, start: Mark = START) -> Iterator[bytes]:

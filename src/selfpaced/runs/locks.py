@@ -26,8 +26,11 @@ def locked(path: Path, wait: bool) -> Iterator[IO[str]]:
     try:
         yield file
     finally:
-        path.unlink(missing_ok=True)
-        file.close()
+        try:
+            with suppress(OSError):  # a file that cannot be removed does not lock anything
+                path.unlink(missing_ok=True)
+        finally:
+            file.close()
 
 
 @contextmanager

@@ -6,6 +6,8 @@ The old run is kept aside until the new one has saved a checkpoint.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from selfpaced.errors import SelfpacedError, require
@@ -13,7 +15,7 @@ from selfpaced.experiment import Experiment
 from selfpaced.runs.description import describe
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.manifest import write_files
-from selfpaced.runs.storage import json_bytes
+from selfpaced.runs.storage import json_bytes, move
 
 
 def create_run(
@@ -26,16 +28,15 @@ def create_run(
     folder = RunFolder(Path(path))
     path = folder.path
     description = describe(experiment, blocks)  # or raise, before anything moves
-    restore_replaced(path)
-    if path.exists() and not _is_blank(path):
-        _make_room(folder, overwrite)
-    try:
-        write_files(path, {"experiment.json": json_bytes(description)})
-    except OSError as error:
-        withdraw(path)
-        raise SelfpacedError(
-            f"cannot write to {path} ({error.strerror}); choose another folder with --out"
-        ) from error
+    with _reported_refusal(path):
+        restore_replaced(path)
+        if path.exists() and not _is_blank(path):
+            _make_room(folder, overwrite)
+        try:
+            write_files(path, {"experiment.json": json_bytes(description)})
+        except OSError:
+            withdraw(path)
+            raise
     return folder
 
 
@@ -56,7 +57,18 @@ def withdraw(path: Path) -> None:
     if path.exists():
         _delete(path, path)
     if _replaced(path).exists():
-        _replaced(path).rename(path)
+        move(_replaced(path), path)
+
+
+@contextmanager
+def _reported_refusal(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SelfpacedError(
+            f"cannot write to {path} ({error.strerror or error}); what was there is kept: choose "
+            "another folder with --out"
+        ) from error
 
 
 def _make_room(folder: RunFolder, overwrite: bool) -> None:
@@ -78,7 +90,7 @@ def _make_room(folder: RunFolder, overwrite: bool) -> None:
         withdraw(path)  # of no value; a run that it was to replace may still be there
     if path.exists():
         forget_replaced(path)
-        path.rename(_replaced(path))
+        move(path, _replaced(path))
 
 
 def _can_be_resumed(folder: RunFolder) -> bool:
@@ -99,7 +111,7 @@ def _delete(folder: Path, path: Path) -> None:
     rest = path.with_name(f".{path.name}.deleted")
     if rest.exists():
         shutil.rmtree(rest)
-    folder.rename(rest)
+    move(folder, rest)
     shutil.rmtree(rest)
 
 

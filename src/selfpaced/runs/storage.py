@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -24,6 +25,12 @@ from selfpaced.records import Array
 Notes = dict[str, Any]  # as JSON has them
 KeyPath = tuple[object, ...]  # of a leaf in a tree
 T = TypeVar("T")
+
+_DISK_ERRORS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ELOOP,
+    errno.ENAMETOOLONG, errno.ESTALE,
+)  # fmt: skip
 
 
 def checksum(*parts: bytes | memoryview) -> str:
@@ -49,19 +56,43 @@ def write_bytes(path: Path, content: bytes, previous: Path | None = None) -> Non
         os.chmod(temporary, 0o666 & ~_umask())
         if previous is not None and path.exists():
             os.replace(path, previous)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
+        move(Path(temporary), path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
+def move(source: Path, destination: Path) -> None:
+    """Rename a file or folder within its folder, in place of what was there, for good."""
+    os.replace(source, destination)
+    sync_folder(destination.parent)
+
+
+@contextmanager
+def reported_disk_errors(folder: Path) -> Iterator[None]:
+    """Report errors of the disk in one line; others, as of a closed pipe, are passed on."""
+    try:
+        yield
+    except OSError as error:
+        if not is_disk_error(error):
+            raise
+        raise SelfpacedError(describe_disk_error(folder, error)) from error
+
+
+def is_disk_error(error: OSError) -> bool:
+    """Return whether a file system has refused something."""
+    return error.errno in _DISK_ERRORS
+
+
 def describe_disk_error(folder: Path, error: OSError) -> str:
     """Return one line about a folder that cannot be written: where, what is kept, what to do."""
-    place = error.filename2 or error.filename or folder
+    name = str(error.filename2 or error.filename)
+    place = name if os.sep in name else folder  # the name may be missing, or within a folder
     cause = f"cannot write to {place} ({error.strerror or error})"
     if not folder.is_dir():
         return f"{cause}; {folder} was deleted or renamed during the run: rename it back, resume it"
+    if not any(folder.glob("checkpoints/*.safetensors")):
+        return f"{cause}; nothing was saved yet: free space or check permissions, then run it again"
     return (
         f"{cause}; the last checkpoint is kept: free space or check permissions, then continue "
         f"with `selfpaced resume {folder}`"

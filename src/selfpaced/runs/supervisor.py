@@ -26,7 +26,7 @@ from selfpaced.runs.preflight import require_trainable
 from selfpaced.runs.processes import Listener, LocalProcesses, notify
 from selfpaced.runs.replacement import create_run, forget_replaced, restore_replaced, withdraw
 from selfpaced.runs.run_log import RunLog
-from selfpaced.runs.storage import Notes, describe_disk_error
+from selfpaced.runs.storage import Notes, describe_disk_error, is_disk_error, reported_disk_errors
 from selfpaced.runs.warm_start import save_start
 
 
@@ -82,7 +82,7 @@ def run(
     blocks = _split(experiment.seeds, min(num, len(experiment.seeds)))
     folder = RunFolder(Path(out))
     advice = context_advice(experiment.resolved)
-    with training_lock(folder.path) as lock:
+    with training_lock(folder.path) as lock, reported_disk_errors(folder.path):
         create_run(folder.path, experiment, blocks, overwrite)
         if start is not None:
             save_start(folder.start_path, start)
@@ -124,7 +124,7 @@ def resume(
     folder = RunFolder(Path(path), trust=True)
     if not folder.path.parent.is_dir():
         folder.description()  # raises; a lock would create the folder
-    with training_lock(folder.path) as lock:
+    with training_lock(folder.path) as lock, reported_disk_errors(folder.path):
         restore_replaced(folder.path)
         experiment = folder.experiment()
         if iterations is not None:
@@ -185,6 +185,10 @@ def _train_in(
             errors = engine.train(folder, lock, log)
         except KeyboardInterrupt:
             was_interrupted = True
+        except OSError as error:
+            if not is_disk_error(error):
+                raise
+            errors = [describe_disk_error(folder.path, error)]
         finally:
             notify(log.ended)
             total_failure: list[str] = []
@@ -199,8 +203,10 @@ def _train_in(
     if was_interrupted:
         raise interruption(folder.path, iteration, experiment.iterations)
     if errors := total_failure + errors:
-        kept = f"\n{iteration} iterations are kept: continue with `selfpaced resume {folder.path}`"
-        raise SelfpacedError(errors[0] + (kept if iteration else ""))
+        advice = f"continue with `selfpaced resume {folder.path}`"
+        has_advice = not iteration or advice in errors[0]
+        kept = "" if has_advice else f"\n{iteration} iterations are kept: {advice}"
+        raise SelfpacedError(errors[0] + kept)
 
 
 def _recover(folder: RunFolder) -> list[tuple[int, Notes]]:
@@ -228,14 +234,6 @@ def _total_failure(folder: RunFolder) -> list[str]:
 
 
 def _export(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
-    """Export what was saved; a disk that refuses is reported in one line."""
-    try:
-        return _export_saved(folder, wall_seconds, is_new)
-    except OSError as error:
-        raise SelfpacedError(describe_disk_error(folder.path, error)) from error
-
-
-def _export_saved(folder: RunFolder, wall_seconds: float, is_new: bool) -> int:
     """Export what was saved, or remove a run that saved nothing; return its iteration."""
     saved = folder.saved_iterations()
     if min(saved):

@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -55,7 +56,8 @@ def main() -> None:
         parent.send({"error": str(error)})
         _leave(1)
     except BaseException as error:  # a user's code may raise anything
-        traceback.print_exc()
+        with suppress(OSError):  # the disk of the log may be full
+            traceback.print_exc()
         text = f"unexpected {describe_exception(error)}\n\n{traceback.format_exc()}"
         if isinstance(error, OSError) and not users_place(error):
             text = describe_disk_error(folder.path, error)
@@ -66,8 +68,9 @@ def main() -> None:
 
 def _leave(code: int) -> None:
     """End this process even if a user's code has left threads behind."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # a full disk, or a stream that a user's code has replaced
+            stream.flush()
     os._exit(code)
 
 

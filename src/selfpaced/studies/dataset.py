@@ -15,7 +15,7 @@ from selfpaced.records import Array
 from selfpaced.runs.export import catch_up
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.frames import TABLE_NAMES, TableName, as_frame
-from selfpaced.runs.storage import Notes
+from selfpaced.runs.storage import Notes, move
 from selfpaced.runs.verification import find_runs
 from selfpaced.validation import require_extra
 
@@ -117,7 +117,7 @@ def write_parquet(path: Path, columns: Mapping[str, Array]) -> Path:
     else:
         parquet = require_extra("data", "pyarrow.parquet", "Parquet")
         parquet.write_table(require_extra("data", "pyarrow", "Parquet").table(dict(columns)), rest)
-    rest.replace(path)
+    move(rest, path)
     return path
 
 
