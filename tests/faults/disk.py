@@ -6,6 +6,7 @@ seconds. Everything else is what `selfpaced train` and `resume` do.
 
 import errno
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -109,7 +110,7 @@ class Disk:
 
 
 def refusals(disk: Disk, num: int | None = None) -> Tally:
-    """Stop the process before each operation, and let each fail; or about this many of both."""
+    """Stop the process before each operation, and let each fail; or only this many of both."""
     counter = Operations(-1, lambda path: None)
     with counter.watched():
         disk.overwrite(disk.folder())
@@ -123,8 +124,9 @@ def refusals(disk: Disk, num: int | None = None) -> Tally:
         for reason in REASONS
         for number in numbers
     ]
-    step = max(len(attempts) // (num or len(attempts)), 1)
-    return tally("operations of --overwrite that fail", attempts[::step])
+    if num is not None:  # at random: equal steps would meet the same operations again and again
+        attempts = random.Random(1).sample(attempts, num)
+    return tally("operations of --overwrite that fail", attempts)
 
 
 def survives_kill(disk: Disk, number: int) -> bool:

@@ -41,7 +41,7 @@ def test_a_module_that_hangs_is_located_and_ends_with_sigterm(tmp_path):
 
 
 def test_a_disk_that_refuses_loses_nothing_and_is_reported_in_one_line(tmp_path):
-    tried = refusals(Disk(tmp_path), 12)
+    tried = refusals(Disk(tmp_path), 20)
     assert tried.examples == []
     assert tried.counts["refused in one line"] > 3
 
