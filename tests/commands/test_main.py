@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from selfpaced import LEARNERS, TEACHERS, EpisodicPolicy, EpisodicUpdate, __version__
+from selfpaced import LEARNERS, PROBLEMS, TEACHERS, EpisodicPolicy, EpisodicUpdate, __version__
 from selfpaced.commands.main import COMMANDS, Command, find_commands, main, reported_errors
 from selfpaced.commands.options import LogOptions, Repetitions
 from selfpaced.commands.train import MethodOptions
@@ -79,6 +79,14 @@ def test_list_names_everything(capsys):
     for name in ("point-mass-3d", "point-mass-2d", "spdl", "default", "random", "ppo", "sprl"):
         assert name in text
     assert "spdl-star, goal-gan-star, default-star: the paper's variants for ball-catching" in text
+
+
+def test_summaries_of_a_list_begin_in_one_column(capsys):
+    main(["list"])
+    lines = capsys.readouterr().out.splitlines()
+    summaries = [problem.summary for problem in PROBLEMS.values()]
+    columns = {line.index(text) for text in summaries for line in lines if line.endswith(text)}
+    assert columns == {2 + max(map(len, PROBLEMS)) + 1}
 
 
 @pytest.mark.parametrize("module", ["selfpaced", "selfpaced.commands.main"])

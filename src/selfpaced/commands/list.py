@@ -32,8 +32,9 @@ def main(arguments: list[str]) -> None:
 
 def _show(console: Console, title: str, summaries: dict[str, str]) -> None:
     console.print(f"[bold]{title}[/]")
+    width = max(map(len, summaries))
     for name, summary in summaries.items():
-        console.print(f"  {name:<15} {summary}", soft_wrap=True)
+        console.print(f"  {name:<{width}} {summary}", soft_wrap=True)
 
 
 def _summaries(role: str) -> dict[str, str]:

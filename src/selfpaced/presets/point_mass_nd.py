@@ -50,7 +50,9 @@ def point_mass_nd(size: int, *, bimodal: bool = False) -> Problem:
     name = f"point-mass-{size}d" + ("-bimodal" if bimodal else "")
     return Problem(
         name=name,
-        summary=f"steer a point mass through the narrowest of {num_gates} gates; {size} components",
+        summary=f"steer a point mass through the narrowest of {num_gates} gates"
+        + (", left or right" if bimodal else "")
+        + f"; context: {size} numbers",
         environment=PointMassND(num_gates),
         contexts=ContextSpace(
             names=tuple(
