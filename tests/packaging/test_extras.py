@@ -20,6 +20,7 @@ OPTIONAL = {  # library -> extra that brings it
     "mujoco": "mujoco",
     "Box2D": "box2d",
     "imageio_ffmpeg": "video",
+    "plotly": "report",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
     "torch": "sb3",

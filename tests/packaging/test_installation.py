@@ -43,14 +43,35 @@ def _packages(tmp_path_factory):
     return {path.suffix: path for path in folder.iterdir()}
 
 
+def description(wheel):
+    """Return the README in a wheel."""
+    with ZipFile(wheel) as content:
+        (name,) = (name for name in content.namelist() if name.endswith(".dist-info/METADATA"))
+        return content.read(name).decode().partition("\n\n")[2]
+
+
 def test_the_package_index_gets_no_link_to_a_file_of_the_repository(packages):
-    with ZipFile(packages[".whl"]) as wheel:
-        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-        _, _, description = wheel.read(name).decode().partition("\n\n")
-    links = re.findall(r"\]\(([^)]*)\)", description)
+    shown = description(packages[".whl"])
+    links = re.findall(r"\]\(([^)]*)\)", shown)
     assert links
     assert [link for link in links if not link.startswith("https://")] == []
-    assert "Add a curriculum to a Stable-Baselines3 script" in description
+    assert "Add a curriculum to a Stable-Baselines3 script" in shown
+
+
+def test_the_address_of_the_repository_in_one_place_makes_all_links_absolute(tmp_path):
+    for name in ("README.md", "LICENSE", "hatch_build.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    settings = (ROOT / "pyproject.toml").read_text()
+    with_address = re.sub(
+        r"(?m)^Paper = ", 'Repository = "https://example.org/own"\nPaper = ', settings
+    )
+    (tmp_path / "pyproject.toml").write_text(with_address)
+    call(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path / "dist", tmp_path)
+    (wheel,) = (tmp_path / "dist").iterdir()
+    shown = description(wheel)
+    assert "](https://example.org/own/raw/main/docs/images/contexts.png)" in shown
+    assert "](https://example.org/own/blob/main/docs/quickstart.md)" in shown
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
