@@ -71,6 +71,11 @@ def test_a_file_gives_environment_contexts_and_discount():
     assert problem.spec.observation_size == 5
 
 
+def test_a_component_can_have_a_logarithmic_scale(folder):
+    (folder / "heavy.toml").write_text(TEXT.replace('"linear"', '"log"'))
+    assert read_problem("heavy.toml").contexts.scales == ("linear", "log")
+
+
 def test_what_is_optional_has_defaults(folder):
     lines = [line for line in TEXT.splitlines() if not line.startswith(("disc", "succ", "append"))]
     (folder / "short.toml").write_text("\n".join(lines))
@@ -103,7 +108,8 @@ def test_a_context_can_be_handed_over_by_a_function(folder):
         ("std = 0.05", "std = 0", "contexts.mass.target.std must be positive, got 0"),
         ("[0.5, 3.0]", "[0.5]", r"contexts.mass.bounds must be two numbers .*, got \[0.5\]"),
         ("[0.5, 3.0]", "[3, 1]", r"contexts.mass.bounds must have lower < upper, got \[3, 1\]"),
-        ('"linear"', '"log"', "torque_limit.scale must be one of linear, got 'log'"),
+        ('"linear"', '"lin"', "torque_limit.scale must be one of linear, log, got 'lin'"),
+        ('[0.5, 2]\nscale = "linear"', '[-1, 2]\nscale = "log"', r"bounds must be positive with"),
         ("{mean = 1.0, std = 0.2}", "1.0", r"mass.initial must be a table, got 1.0; write \[con"),
         ("target = {mean = 0.5, std = 0.1}", "", "contexts.torque_limit.target must be given"),
         ('["m", "max_torque"]', '["m"]', r"hand_over must be one attribute for each of mass, tor"),

@@ -13,7 +13,7 @@ time_limit = 200                            # optional, and other fields of Gymn
 
 [contexts.mass]                             # one table per component, in their order
 bounds = [0.5, 3.0]
-scale = "linear"                            # optional
+scale = "log"                               # optional: "linear" or "log"
 initial = {mean = 1.0, std = 0.2}
 target = {mean = 2.0, std = 0.05}
 
@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final, get_args
 
-from selfpaced.contexts import ContextSpace, Gaussian
+from selfpaced.contexts import ContextSpace, Gaussian, Scale
 from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
 from selfpaced.environments.hand_over import HandOver
 from selfpaced.errors import SelfpacedError, require
@@ -66,7 +66,7 @@ def parse_problem(source: ProblemSource) -> Problem:
     Raises:
         SelfpacedError: the content is wrong; the message names file and key.
 
-    Example:
+    Examples:
         >>> from selfpaced.integrations.problem_file import parse_problem
         >>> from selfpaced.problems import ProblemSource
         >>> text = '''
@@ -108,6 +108,7 @@ def _read_contexts(table: _Table) -> ContextSpace:
         upper=tuple(each.bounds[1] for each in components),
         initial=Gaussian.diagonal(*zip(*(each.initial for each in components), strict=True)),
         target=Gaussian.diagonal(*zip(*(each.target for each in components), strict=True)),
+        scales=tuple(each.scale for each in components),
     )
 
 
@@ -119,12 +120,13 @@ class _Component:
     bounds: tuple[float, float]
     initial: tuple[float, float]  # mean and standard deviation
     target: tuple[float, float]
+    scale: Scale
 
     @classmethod
     def read(cls, table: _Table) -> _Component:
         table.require_keys("bounds", "scale", "initial", "target")
         scale = table.text("scale", "linear")
-        require_choice(table.place("scale"), scale, ("linear",))
+        require_choice(table.place("scale"), scale, get_args(Scale))
         bounds = table.get("bounds")
         require(
             isinstance(bounds, list) and len(bounds) == 2 and all(map(_is_number, bounds)),
@@ -132,10 +134,14 @@ class _Component:
         )
         low, high = map(float, bounds)
         require(low < high, f"{table.place('bounds')} must have lower < upper, got {bounds}")
-        gaussians = (
+        require(
+            scale == "linear" or low > 0.0,
+            f'{table.place("bounds")} must be positive with scale = "log", got {bounds}',
+        )
+        initial, target = (
             _read_gaussian(table.table(role), (low, high)) for role in ("initial", "target")
         )
-        return cls((low, high), *gaussians)
+        return cls((low, high), initial, target, cast(Scale, scale))
 
 
 def _read_gaussian(table: _Table, bounds: tuple[float, float]) -> tuple[float, float]:
