@@ -1,6 +1,7 @@
 """Contexts issued are contexts seen, and every episode is reported once, in all vectors."""
 
 import warnings
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -223,6 +224,14 @@ def test_an_environment_that_does_not_read_its_context_is_warned_of_once() -> No
         warnings.simplefilter("error")
         env.reset(seed=1)
         make().reset(seed=1)  # reads it
+
+
+@pytest.mark.parametrize("given", ["Pendulum-v1", None, SyncVectorEnv([make])], ids=repr)
+def test_what_is_no_single_environment_is_refused(given: Any) -> None:
+    kind = type(given).__name__
+    message = f"env must be a gymnasium.Env, .* got {kind}; make a vector"
+    with pytest.raises(SelfpacedError, match=message):
+        CurriculumEnv(given, CONTEXTS)
 
 
 def test_scaling_is_a_setting_of_its_own() -> None:

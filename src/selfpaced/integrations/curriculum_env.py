@@ -67,7 +67,7 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         SelfpacedError: the environment cannot take a context in this way, or its observations
             cannot be extended.
 
-    Example:
+    Examples:
         >>> import gymnasium
         >>> from selfpaced import ContextSpace, CurriculumEnv, Gaussian
         >>> light, heavy = Gaussian.diagonal((1.0,), (0.1,)), Gaussian.diagonal((3.0,), (0.1,))
@@ -90,6 +90,11 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         success: Success | None = None,
         discount: float = 0.99,
     ) -> None:
+        require(
+            isinstance(env, gymnasium.Env),
+            f"env must be a gymnasium.Env, as of gymnasium.make, got {type(env).__name__}; make a "
+            "vector of CurriculumEnvs: SyncVectorEnv([lambda: CurriculumEnv(...)] * 8)",
+        )
         super().__init__(env)
         require(
             isinstance(contexts, ContextSpace),
