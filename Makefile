@@ -1,7 +1,7 @@
 # make demo: install into .venv, train a point mass with and without SPDL, draw figures of both.
 # make check: check formatting, lint rules and types.
 # make test: install what integrations need, too, and run the tests.
-# make test-rllib: run the tests of RLlib and gymnax, in an environment of their own.
+# make test-rllib: run the tests of RLlib, gymnax and MuJoCo Playground, in an environment of their own.
 # make faults: kill, damage and misuse runs by the hundred, and count the outcomes.
 # make docs: build the site in build/site/html.
 # make package: build the package, install it on every supported Python and use it.
@@ -28,12 +28,13 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
-# RLlib pins Gymnasium to one version and gymnax limits it, so they have an environment of their own
+# RLlib pins Gymnasium to one version and gymnax limits it, so they have an environment of their own;
+# Playground, which is large, is there as well
 $(VENV_RLLIB)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV_RLLIB)
 	$(VENV_RLLIB)/bin/python -m pip install --quiet --upgrade pip
 	$(VENV_RLLIB)/bin/python -m pip install --quiet $(TORCH)
-	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib,gymnax]'
+	$(VENV_RLLIB)/bin/python -m pip install --quiet --editable '.[dev,rllib,gymnax,playground]'
 	touch $@
 
 environments: $(VENV)/.installed-test $(VENV_RLLIB)/.installed
@@ -53,10 +54,12 @@ test: $(VENV)/.installed-test
 test-slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow --timeout 3600
 
+# tests of a library that cannot be imported are skipped, which must not happen here
 test-rllib: $(VENV_RLLIB)/.installed
-	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 -k 'rllib or gymnax or jax-environments' \
-		tests/integrations/rllib tests/environments/test_gymnax_bridge.py tests/test_docs.py \
-		tests/test_docstrings.py
+	$(VENV_RLLIB)/bin/python -c 'import gymnax, mujoco_playground, ray.rllib'
+	$(VENV_RLLIB)/bin/python -m pytest -n 0 -m 'slow or not slow' --timeout 600 -k 'rllib or gymnax or playground or brax_bridge] or jax-environments' \
+		tests/integrations/rllib tests/environments/test_gymnax_bridge.py \
+		tests/environments/test_brax_bridge.py tests/test_docs.py tests/test_docstrings.py
 
 faults: $(VENV)/.installed-test
 	$(BIN)/python -m tests.faults

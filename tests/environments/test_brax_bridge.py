@@ -46,6 +46,12 @@ def with_mjx_gravity(model, context):
     return model.tree_replace({"opt.gravity": context[0] * model.opt.gravity})
 
 
+def with_tilt(model, context):
+    """Turn the pole's frame out of the plane that it swings in."""
+    tilt = jnp.stack([jnp.cos(context[0] / 2), jnp.sin(context[0] / 2), 0.0, 0.0])
+    return model.tree_replace({"body_quat": model.body_quat.at[1].set(tilt)})
+
+
 def with_start(system, context):
     return system.replace(init_q=system.init_q.at[0].set(context[0]))
 
@@ -140,21 +146,30 @@ def test_contexts_seen_are_exactly_the_contexts_issued(brax):
     assert rows[-1][0]["train/return"] == pytest.approx(sum(0.99**step for step in range(8)))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)  # MJX compiles slowly
-def test_a_short_training_on_playground_runs(playground):
-    bridge = PlaygroundEnvironment("PendulumSwingup", with_mjx_gravity, 1, time_limit=16)
+def test_contexts_that_playground_simulates_are_exactly_the_contexts_issued(playground):
+    bridge = PlaygroundEnvironment(
+        "PendulumSwingup", with_tilt, 1, shows_context=False, time_limit=16
+    )
     contexts = ContextSpace(
-        names=("gravity",),
+        names=("tilt",),
         lower=(0.0,),
-        upper=(1.0,),
+        upper=(1.2,),
         initial=Gaussian.diagonal([0.2], [0.1]),
         target=Gaussian.diagonal([1.0], [0.1]),
     )
     problem = Problem("pole", "a pole", bridge, contexts, 0.99)
-    with CurriculumLearning(Random(), SMALL).training(problem, (1,), 64) as training:
-        _, rows = train(training, 2)
-    assert [row[0]["train/episodes"] for row in rows] == [4, 4]
+    recorder = Recorder()
+    with CurriculumLearning(Random(), SMALL).training(
+        problem, (1,), 64, wrap_teachers=recorder.wrap
+    ) as training:
+        _, rows = train(training, 3)
+    for issued, ((ended,),) in zip(recorder.issued, zip(recorder.episodes), strict=True):
+        assert ended.num == 64 // 16
+        np.testing.assert_array_equal(ended.context, issued[0, : ended.num].astype(np.float32))
+        across, up = ended.first_observation[:, 0], ended.first_observation[:, 1]
+        # in a tilted plane, only the share cos(tilt) of the pole's height is left
+        expected = np.cos(ended.context[:, 0]) * np.sqrt(1.0 - across**2)
+        np.testing.assert_allclose(np.abs(up), expected, atol=1e-3)
     assert all(0.0 <= row[0]["train/return"] <= 16.0 for row in rows)
 
 
@@ -211,7 +226,9 @@ def test_an_unknown_entry_of_a_dictionary_is_refused():
         (PlaygroundEnvironment("Typo", with_gravity, 1), r"\('Typo'\) failed with ValueError"),
     ],
 )
-def test_environments_that_do_not_fit_are_refused(brax, playground, bridge, message):
+def test_environments_of_brax_and_playground_that_do_not_fit_are_refused(
+    brax, playground, bridge, message
+):
     with pytest.raises(SelfpacedError, match=message):
         _ = bridge.action_low
 
