@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -29,12 +30,15 @@ BESIDES = {  # file of the repository -> its page
     "CHANGELOG.md": "changelog.md",
 }
 ORDER = (  # of the navigation; what is not listed follows by name
-    *("index.md", "install.md", "quickstart.md", "tutorials", "concepts.md", "guides"),
+    *("index.md", "install.md", "quickstart.md", "tutorials"),
+    *(f"tutorials/{name}.md" for name in ("stable-baselines3", "own-environment", "mountain-car")),
+    *("concepts.md", "guides"),
     *("cluster.md", "trust.md", "integrations", "choosing-a-teacher.md", "distributions.md"),
     *("teachers", "sprl.md", "learners", "problems", "extend", "cli.md", "api", "devices.md"),
     *("troubleshooting.md", "results.md", "benchmarks.md", "decisions", "contributing.md"),
 )
 PROTOCOLS = ("teachers.base", "learners.base", "environments.base")  # what own parts fulfil
+WIDTH = 80  # of the help texts, in characters
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -100,15 +104,20 @@ def command_page() -> str:
         shown = StringIO()
         with _narrow_terminal(), redirect_stdout(shown), suppress(SystemExit):
             main([name, "--help"])
-        text = shown.getvalue().strip()
+        text = "\n".join(_wrapped(line) for line in shown.getvalue().strip().splitlines())
         texts.append(f"## {name}\n\n{command.summary}\n\n```text\n{text}\n```")
     return "\n\n".join(texts) + "\n"
+
+
+def _wrapped(line: str) -> str:
+    """Return a line that fits the page: descriptions of commands are not wrapped for files."""
+    return line if len(line) <= WIDTH else textwrap.fill(line, WIDTH)
 
 
 @contextmanager
 def _narrow_terminal() -> Iterator[None]:
     before = os.environ.copy()
-    os.environ |= {"COLUMNS": "90", "NO_COLOR": "1"}
+    os.environ |= {"COLUMNS": str(WIDTH), "NO_COLOR": "1"}
     try:
         yield
     finally:
@@ -119,9 +128,9 @@ def _narrow_terminal() -> Iterator[None]:
 def navigation(pages: list[str], titles: dict[str, str]) -> list[object]:
     """Return the navigation: a section per folder, its index first."""
     sections: dict[str, list[str]] = defaultdict(list)
-    for page in sorted(pages, key=lambda page: (not page.endswith("index.md"), page)):
+    order = [*ORDER, *sorted(pages), *sorted({page.partition("/")[0] for page in pages})]
+    for page in sorted(pages, key=lambda page: (not page.endswith("index.md"), order.index(page))):
         sections[page.partition("/")[0]].append(page)
-    order = [*ORDER, *sorted(sections)]
     return [
         inside[0] if name.endswith(".md") else {titles.get(name, name.capitalize()): inside}
         for name, inside in sorted(sections.items(), key=lambda item: order.index(item[0]))

@@ -219,14 +219,18 @@ def exports_that_differ_for_type_checkers(source: Path) -> list[str]:
 
 
 def exports_without_an_example(source: Path) -> list[str]:
-    """Return public classes and functions whose docstring has no example that is executed."""
+    """Return public classes and functions without `Examples:` that are executed.
+
+    The API reference shows a section of another name, as `Example:`, as running text.
+    """
     trees = {module.name: module.tree for module in modules(source)}
     found = []
     for name, module in exports(source).items():
         for node in trees[module].body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
                 text = ast.get_docstring(node) or ""
-                found += [name] if ">>> " not in text or "SKIP" in text else []
+                shown = re.search(r"^Examples:\n    >>> ", text, re.M)
+                found += [name] if shown is None or "SKIP" in text else []
     return found
 
 
@@ -539,10 +543,16 @@ def test_names_that_differ_for_type_checkers_are_found(tree, statement, found):
 
 @pytest.mark.parametrize(
     ("docstring", "found"),
-    [(">>> b()", []), (">>> b()  # doctest: +SKIP", ["b"]), ("Return nothing.", ["b"])],
+    [
+        ("Examples:\n        >>> b()", []),
+        ("Examples:\n        >>> b()  # doctest: +SKIP", ["b"]),
+        ("Example:\n        >>> b()", ["b"]),
+        ("Return nothing.", ["b"]),
+    ],
 )
 def test_public_names_without_an_example_are_found(tree, docstring, found):
-    text = f"A = 1  # neither a class nor a function\ndef b():\n    '''{docstring}'''\ndef c(): ..."
+    text = f"A = 1  # neither a class nor a function\ndef b():\n    '''B.\n\n    {docstring}'''\n"
+    text += "def c(): ..."
     files = {"selfpaced/__init__.py": PACKAGE.format("pass"), "selfpaced/errors.py": text}
     assert exports_without_an_example(tree(files)) == found
 

@@ -42,10 +42,12 @@ def test_a_link_to_a_file_that_is_no_page_is_refused():
 
 
 def test_the_navigation_has_every_page_and_puts_the_index_first():
-    pages = ["zoo/a.md", "zoo/index.md", "quickstart.md", "index.md", "api/errors.md"]
+    tutorials = ["tutorials/compare-teachers.md", "tutorials/stable-baselines3.md"]
+    pages = ["zoo/a.md", "zoo/index.md", "quickstart.md", "index.md", "api/errors.md", *tutorials]
     assert site.navigation(pages, {"api": "API reference"}) == [
         "index.md",
         "quickstart.md",
+        {"Tutorials": tutorials[::-1]},
         {"API reference": ["api/errors.md"]},
         {"Zoo": ["zoo/index.md", "zoo/a.md"]},
     ]
@@ -56,6 +58,11 @@ def test_the_reference_has_every_public_name():
         place.rpartition(".")[2] for inside in site.public_names().values() for place in inside
     }
     assert {*selfpaced.__all__} <= names
+
+
+def test_help_texts_fit_the_page():
+    helps = site.command_page().split("```")[1::2]
+    assert max(len(line) for text in helps for line in text.splitlines()) <= site.WIDTH
 
 
 def test_a_page_explains_every_public_name_of_an_integration():
@@ -74,4 +81,6 @@ def test_the_site_builds_without_a_warning_and_shows_every_page(tmp_path):
     built = {path.relative_to(tmp_path / "html") for path in (tmp_path / "html").rglob("*.html")}
     assert {page.with_suffix(".html") for page in pages} == built - {Path("404.html")}
     assert "zeta" in (tmp_path / "html/api/teachers.html").read_text()
+    reference = (tmp_path / "html/api/integrations.html").read_text()
+    assert '<span class="gp">&gt;&gt;&gt; </span>' in reference  # examples are code
     assert "--first-seed" in (tmp_path / "html/cli.html").read_text()

@@ -46,7 +46,7 @@ class ContextSpace:
         SelfpacedError: the sizes differ, a lower bound is not below its upper bound, the lower
             bound of a log-scaled component is not positive, or recorded samples lie outside.
 
-    Example:
+    Examples:
         >>> from selfpaced import ContextSpace, Gaussian
         >>> contexts = ContextSpace(
         ...     names=("gate_position", "gate_width"),

@@ -14,7 +14,7 @@ _LIBRARIES = ("selfpaced", "jax", "gymnasium", "numpy")  # that call a user's co
 class SelfpacedError(ValueError):
     """Raised for mistakes that a user can correct; the message names the remedy.
 
-    Example:
+    Examples:
         >>> from selfpaced import SPDL, SelfpacedError
         >>> try:
         ...     SPDL(max_kl=-1.0)
@@ -31,7 +31,7 @@ class MissingPartError(SelfpacedError):
 class SelfpacedWarning(UserWarning):
     """Warns of settings that keep a curriculum from working, outside the command line.
 
-    Example:
+    Examples:
         >>> import warnings
         >>> from selfpaced import SelfpacedWarning
         >>> with warnings.catch_warnings():

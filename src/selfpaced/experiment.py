@@ -101,7 +101,7 @@ class Experiment:
     Raises:
         SelfpacedError: a setting is wrong, or the parts do not fit each other.
 
-    Example:
+    Examples:
         >>> from selfpaced import PPO, SPDL, CurriculumLearning, Experiment
         >>> method = CurriculumLearning(SPDL(zeta=1.2), PPO())
         >>> Experiment("point-mass-2d", method, seeds=(1, 2), iterations=10).environment_steps
@@ -210,7 +210,7 @@ class Experiment:
     def with_parts(self, **parts: object) -> Experiment:
         """Return the experiment with another teacher or learner.
 
-        Example:
+        Examples:
             >>> from selfpaced import SPDL, neurips2020
             >>> neurips2020("point-mass-3d").with_parts(teacher=SPDL(zeta=2.0)).method.teacher.zeta
             2.0

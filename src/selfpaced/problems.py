@@ -51,7 +51,7 @@ class Problem:
     Raises:
         SelfpacedError: the environment is incomplete, or its contexts do not fit.
 
-    Example:
+    Examples:
         >>> from selfpaced import ContextSpace, Gaussian, Problem
         >>> from selfpaced.environments.point_mass import PointMass
         >>> contexts = ContextSpace(

@@ -45,7 +45,7 @@ class Episodes(NamedTuple):
 
     A teacher gets no other information about the progress of learning.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import Episodes
         >>> episodes = Episodes(

@@ -213,7 +213,7 @@ def only_known_code(is_restricted: bool = True) -> Iterator[None]:
     Names in files of other people are looked up in this context: what a command line names is the
     user's own wish, what a file names is not.
 
-    Example:
+    Examples:
         >>> from selfpaced.registry import only_known_code, find_problem
         >>> with only_known_code():
         ...     find_problem("antigravity:PROBLEM")

@@ -117,7 +117,7 @@ def suggestion(value: str, choices: Iterable[str]) -> str:
 
     What names have in common up to a dot, as in `teacher.zeta`, does not make them similar.
 
-    Example:
+    Examples:
         >>> from selfpaced.validation import suggestion
         >>> suggestion("--teacher.zetta", ("--teacher.zeta", "--learner.hidden"))
         "; did you mean '--teacher.zeta'?"
@@ -162,7 +162,7 @@ def require_extra(extra: str, module: str, purpose: str) -> ModuleType:
     Raises:
         MissingPartError: it cannot be imported; the message has the command that installs it.
 
-    Example:
+    Examples:
         >>> from selfpaced.validation import require_extra
         >>> require_extra("sb3", "math", "CurriculumCallback").pi
         3.141592653589793
@@ -186,7 +186,7 @@ def require_members(
 ) -> dict[str, Any]:
     """Require a JSON object whose members have these types, and return it.
 
-    Example:
+    Examples:
         >>> from selfpaced.validation import require_members
         >>> require_members("note", {"iteration": 3}, {"iteration": int}, {})
         {'iteration': 3}
@@ -222,7 +222,7 @@ def require_setting_types(kind: type[DataclassInstance], settings: Mapping[str, 
 def has_type(value: object, hint: Any) -> bool:
     """Return whether a value has a type; types that JSON cannot hold are not checked.
 
-    Example:
+    Examples:
         >>> from selfpaced.validation import has_type
         >>> has_type(2, float), has_type(True, int), has_type((1, "a"), tuple[int, ...])
         (True, False, False)

@@ -28,7 +28,7 @@ class Gaussian:
         SelfpacedError: the shapes differ, an entry is not finite, or `cholesky` is not lower
             triangular with a positive diagonal.
 
-    Example:
+    Examples:
         >>> from selfpaced import Gaussian
         >>> easy = Gaussian.diagonal(mean=(0.0, 4.25), std=(2.0, 1.875))
         >>> easy.kl(easy)

@@ -28,7 +28,7 @@ class Mixture:
     Raises:
         SelfpacedError: sizes or numbers differ, or the weights are not shares.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import Gaussian, Mixture
         >>> gates = Mixture(

@@ -24,7 +24,7 @@ class Product:
     Raises:
         SelfpacedError: there is no part.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import Gaussian, Product, Uniform
         >>> mass, wind = Gaussian.diagonal((1.0,), (0.1,)), Uniform((0.0, 0.0), (20.0, 2.0))

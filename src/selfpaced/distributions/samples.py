@@ -22,7 +22,7 @@ class Samples:
     Raises:
         SelfpacedError: the array has another shape, or an entry is not finite.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import Samples
         >>> met = Samples(np.array([[0.2, 1.0], [0.4, 1.5], [0.3, 0.9]]))

@@ -23,7 +23,7 @@ class Uniform:
     Raises:
         SelfpacedError: bounds are not finite, not in order, or equal in every component.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import Uniform
         >>> goals = Uniform(lower=(-9.0, -9.0, 0.05), upper=(9.0, 9.0, 0.05))

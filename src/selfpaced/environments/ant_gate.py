@@ -58,7 +58,7 @@ class AntGate:
     Raises:
         SelfpacedError: a setting is out of range; from `make`, MuJoCo is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.ant_gate import AntGate
         >>> environment = AntGate(max_episode_steps=100)
         >>> environment.observation_size, len(environment.action_low)

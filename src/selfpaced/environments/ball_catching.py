@@ -65,7 +65,7 @@ class BallCatching:
     Raises:
         SelfpacedError: a setting is out of range; from `make`, MuJoCo is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.ball_catching import BallCatching
         >>> environment = BallCatching(normal="axis")
         >>> environment.observation_size, len(environment.action_low)

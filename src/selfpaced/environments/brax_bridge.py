@@ -132,7 +132,7 @@ class BraxEnvironment(SimulatedBridge[P]):
         SelfpacedError: a setting is out of range; from the other members, Brax is missing, or the
             environment cannot be made.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.brax_bridge import BraxEnvironment
         >>> def with_gravity(system, context):
         ...     return system.replace(gravity=context[0] * system.gravity)
@@ -170,7 +170,7 @@ class PlaygroundEnvironment(SimulatedBridge[P]):
         SelfpacedError: a setting is out of range; from the other members, Playground is missing, or
             the environment cannot be made.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.brax_bridge import PlaygroundEnvironment
         >>> def with_gravity(model, context):
         ...     return model.tree_replace({"opt.gravity": context[0] * model.opt.gravity})

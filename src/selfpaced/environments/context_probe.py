@@ -15,7 +15,7 @@ NUM_STEPS = 50
 def ignores_context(environment: GymnasiumEnvironment, one: Array, two: Array) -> bool:
     """Return whether two contexts [C] give the same episode, from one seed and the same actions.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced.environments.context_probe import ignores_context
         >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment

@@ -25,7 +25,7 @@ def flat_space(name: str, space: gymnasium.Space[Any]) -> Box:
     Raises:
         SelfpacedError: the space contains images, or cannot be flattened.
 
-    Example:
+    Examples:
         >>> from gymnasium.spaces import Box, Dict, Discrete
         >>> from selfpaced.environments.flat_observations import flat_space
         >>> flat_space("Mine-v0", Dict({"gear": Discrete(3), "grid": Box(0.0, 1.0, (2, 2))})).shape

@@ -41,7 +41,7 @@ class GoalMaze:
     Raises:
         SelfpacedError: a setting is out of range.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced.environments.goal_maze import GoalMaze
         >>> observation, _ = GoalMaze().reset(jax.random.key(0), jax.numpy.array([6.0, 6.0, 0.5]))

@@ -26,7 +26,7 @@ def action_bounds(name: str, space: gymnasium.Space[Any]) -> ActionBounds:
     Raises:
         SelfpacedError: the space is none of those that learners support.
 
-    Example:
+    Examples:
         >>> from gymnasium.spaces import Discrete
         >>> from selfpaced.environments.gymnasium_actions import action_bounds
         >>> action_bounds("CartPole-v1", Discrete(2))

@@ -55,7 +55,7 @@ class GymnasiumEnvironment:
             cannot be made, has no time limit, cannot take its context in this way, or has spaces
             that are not supported.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
         >>> environment = GymnasiumEnvironment("Pendulum-v1", hand_over=("m", "l"))
         >>> environment.observation_size, environment.action_low, environment.max_episode_steps

@@ -58,7 +58,7 @@ class GymnaxEnvironment(JaxBridge[S, P]):
             environment cannot be made, has no time limit, or its actions are neither a vector nor
             discrete.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.gymnax_bridge import GymnaxEnvironment
         >>> def with_gravity(params, context):
         ...     return params.replace(g=context[0])

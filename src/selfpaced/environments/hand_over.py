@@ -49,7 +49,7 @@ def reset_in_context(
     Raises:
         SelfpacedError: the environment has no such attribute, or their number is not C.
 
-    Example:
+    Examples:
         >>> import gymnasium, numpy as np
         >>> from selfpaced.environments.hand_over import reset_in_context
         >>> env = gymnasium.make("Pendulum-v1")
@@ -97,7 +97,7 @@ class AppendedContext:
         upper: upper bound of every component.
         scaled: map the box of contexts to [-1, 1].
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from gymnasium.spaces import Box
         >>> from selfpaced.environments.hand_over import AppendedContext

@@ -41,7 +41,7 @@ class LunarLander:
     Raises:
         SelfpacedError: a setting is out of range; from `make`, Box2D is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.lunar_lander import LunarLander
         >>> LunarLander().observation_size, LunarLander(continuous=False).action_high
         (11, (3.0,))

@@ -53,7 +53,7 @@ class PointMass:
     Raises:
         SelfpacedError: a setting is out of range.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced.environments.point_mass import PointMass
         >>> environment = PointMass(context_size=2)

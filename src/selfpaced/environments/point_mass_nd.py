@@ -55,7 +55,7 @@ class PointMassND:
     Raises:
         SelfpacedError: a setting is not positive.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced.environments.point_mass_nd import PointMassND
         >>> context = jax.numpy.array([1.0, -2.0, 0.5, 1.5, 3.0, 0.75])

@@ -41,7 +41,7 @@ class StumpTracks:
     Raises:
         SelfpacedError: a setting is out of range; from `make`, Box2D is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.stump_tracks import StumpTracks
         >>> StumpTracks().observation_size, StumpTracks().action_high
         (24, (1.0, 1.0, 1.0, 1.0))

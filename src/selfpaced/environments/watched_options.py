@@ -12,7 +12,7 @@ from selfpaced.environments.hand_over import CONTEXT_KEY
 class WatchedOptions(dict[str, Any]):
     """A dictionary that notes when its context is read; a copy counts as reading it.
 
-    Example:
+    Examples:
         >>> from selfpaced.environments.watched_options import WatchedOptions
         >>> options = WatchedOptions(context=[1.0], low=0.0)
         >>> options.get("low"), options.is_read

@@ -69,7 +69,7 @@ class Curriculum(Generic[S]):
     Raises:
         SelfpacedError: `teacher` is not a teacher, or does not fit the contexts.
 
-    Example:
+    Examples:
         >>> from selfpaced import ContextSpace, Curriculum, Gaussian, Random
         >>> easy, hard = Gaussian.diagonal((1.0,), (0.1,)), Gaussian.diagonal((9.0,), (0.1,))
         >>> contexts = ContextSpace(("mass",), (0.0,), (10.0,), initial=easy, target=hard)

@@ -30,7 +30,7 @@ class CurriculumRows(VectorWrapper):  # generic since Gymnasium 1.4 only
     Raises:
         SelfpacedError: the vector resets by itself.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import PROBLEMS, Curriculum, CurriculumRows, Random
         >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment

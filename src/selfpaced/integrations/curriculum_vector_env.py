@@ -32,7 +32,7 @@ class CurriculumVectorEnv(VectorWrapper):  # generic since Gymnasium 1.4 only
     Raises:
         SelfpacedError: an environment has no `CurriculumEnv` among its wrappers.
 
-    Example:
+    Examples:
         >>> import gymnasium
         >>> from selfpaced import ContextSpace, Curriculum, CurriculumEnv, CurriculumVectorEnv
         >>> from selfpaced import Gaussian, Random

@@ -41,7 +41,7 @@ class HostAdapter(gymnasium.Env[Array, Array]):
     Raises:
         SelfpacedError: an argument is invalid, or the environment cannot render.
 
-    Example:
+    Examples:
         >>> from selfpaced import PROBLEMS, Problem
         >>> from selfpaced.environments.gymnasium_bridge import GymnasiumEnvironment
         >>> from selfpaced.integrations.host_adapter import HostAdapter

@@ -44,7 +44,7 @@ class JaxAdapter(gymnasium.Env[Array, Array]):
     Raises:
         SelfpacedError: an argument is invalid, or the environment cannot render.
 
-    Example:
+    Examples:
         >>> from selfpaced.integrations.jax_adapter import JaxAdapter
         >>> adapter = JaxAdapter("point-mass-3d")
         >>> observation, info = adapter.reset(seed=0, options={"context": [2.5, 0.5, 0.0]})

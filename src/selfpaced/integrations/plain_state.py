@@ -18,7 +18,7 @@ T = TypeVar("T")
 def to_plain(tree: object) -> Plain:
     """Return a tree of tuples, dictionaries and arrays as data that JSON can hold.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced.integrations.plain_state import from_plain, to_plain
         >>> plain = to_plain((np.array([0.1, np.nan]), np.int64(3)))

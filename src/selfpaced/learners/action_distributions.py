@@ -63,7 +63,7 @@ def distribution_of(spec: Spec) -> ActionDistribution:
 class DiagonalGaussian:
     """Independent normal components. Actions are unbounded; the environment gets clipped ones.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp
         >>> from selfpaced.learners.action_distributions import DiagonalGaussian, Outputs
         >>> outputs = Outputs(network=jnp.array([0.5]), log_std=jnp.zeros(1))
@@ -118,7 +118,7 @@ class Categorical:
     The noise becomes Gumbel noise, whose sum with the logits is largest at a random choice (the
     Gumbel-max trick). Zero noise adds the same to all logits: the most likely choice is taken.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp
         >>> from selfpaced.learners.action_distributions import Categorical, Outputs
         >>> one_to_three = Categorical(low=(1.0,), num_choices=(3,))

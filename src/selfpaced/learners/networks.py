@@ -36,7 +36,7 @@ def apply_layers(layers: Layers, inputs: jax.Array, activation: Activation = "ta
 def activate(activation: Activation, inputs: jax.Array) -> jax.Array:
     """Apply an activation to every number.
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp
         >>> from selfpaced.learners.networks import activate
         >>> activate("relu", jnp.array([-1.0, 2.0]))

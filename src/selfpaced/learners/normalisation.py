@@ -47,7 +47,7 @@ def init_scaling(observation_size: int, observations: bool, rewards: bool) -> Sc
 def add_rows(moments: Moments, rows: jax.Array) -> Moments:
     """Return the moments of all rows so far and these [..., F].
 
-    Example:
+    Examples:
         >>> import jax.numpy as jnp
         >>> from selfpaced.learners.normalisation import add_rows, init_moments
         >>> moments = add_rows(init_moments(1), jnp.array([[1.0], [3.0]]))

@@ -54,7 +54,7 @@ class PPO(ActorCritic):
         SelfpacedError: a setting is out of range, or `num_minibatches` does not divide the steps
             of an iteration.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced import PPO
         >>> from selfpaced.records import Spec

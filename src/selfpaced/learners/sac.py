@@ -53,7 +53,7 @@ class SAC:
         SelfpacedError: a setting is out of range, the actions are discrete or unbounded, or
             `buffer_size` is smaller than the number of environments.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced import SAC
         >>> from selfpaced.records import Spec

@@ -60,7 +60,7 @@ class TRPO(ActorCritic):
     Raises:
         SelfpacedError: a setting is out of range.
 
-    Example:
+    Examples:
         >>> import jax
         >>> from selfpaced import TRPO
         >>> from selfpaced.records import Spec

@@ -40,7 +40,7 @@ class TensorBoard:
     Raises:
         MissingPartError: TensorBoard is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.loggers.tensorboard import TensorBoard
         >>> TensorBoard(video=False)
         TensorBoard(pictures=True, video=False)

@@ -34,7 +34,7 @@ class WandB:
     Raises:
         MissingPartError: W&B is not installed.
 
-    Example:
+    Examples:
         >>> from selfpaced.loggers.wandb import WandB
         >>> WandB(mode="offline").project
         'selfpaced'
@@ -137,7 +137,7 @@ class WandB:
 def offline() -> WandB:
     """Return the logger that writes files for `wandb sync`, whatever WANDB_MODE is.
 
-    Example:
+    Examples:
         >>> from selfpaced.loggers.wandb import offline
         >>> offline().mode
         'offline'

@@ -64,7 +64,7 @@ def neurips2020(
     Raises:
         SelfpacedError: a name is unknown, or the parts do not fit each other.
 
-    Example:
+    Examples:
         >>> from selfpaced import neurips2020
         >>> neurips2020("point-mass-3d").method.teacher.zeta
         1.4
@@ -94,7 +94,7 @@ def published(
     Raises:
         SelfpacedError: a name is unknown, or the parts do not fit each other.
 
-    Example:
+    Examples:
         >>> from selfpaced.presets.neurips2020 import published
         >>> published("point-mass-3d", "threshold-spdl", name="jmlr2021").method.teacher.threshold
         3.5

@@ -36,7 +36,7 @@ def point_mass_nd(size: int, *, bimodal: bool = False) -> Problem:
     Raises:
         SelfpacedError: the size is not a positive multiple of 3.
 
-    Example:
+    Examples:
         >>> from selfpaced.presets.point_mass_nd import point_mass_nd
         >>> point_mass_nd(12).contexts.size
         12

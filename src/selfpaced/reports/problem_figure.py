@@ -22,7 +22,7 @@ class ProblemFigure(NamedTuple):
         draw: draws one run.
         draw_together: draws several runs whose problems have this figure.
 
-    Example:
+    Examples:
         >>> from selfpaced.reports.learning_curves import draw_learning_curve, draw_learning_curves
         >>> from selfpaced.reports.problem_figure import ProblemFigure
         >>> ProblemFigure("curve", draw_learning_curve, draw_learning_curves).name

@@ -43,7 +43,7 @@ class VideoSettings:
     Raises:
         SelfpacedError: a setting is out of range.
 
-    Example:
+    Examples:
         >>> from selfpaced.reports.recording import VideoSettings
         >>> VideoSettings(episodes=2, speed=0.2).deterministic
         False

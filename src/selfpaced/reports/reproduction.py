@@ -76,7 +76,7 @@ def compare_with_paper(
         mean: our mean.
         error: our standard error; NaN for a single seed.
 
-    Example:
+    Examples:
         >>> from selfpaced.reports.reproduction import compare_with_paper
         >>> compare_with_paper((9.0, 0.3), 10.0, 0.4)
         ('9.00 ± 0.3', '+2.0')

@@ -60,7 +60,7 @@ class RunFolder:
         trust: whether modules that its files name may be imported, which runs their code. Without
             it, only parts of this library and modules that are imported already are found.
 
-    Example:
+    Examples:
         >>> from selfpaced import RunFolder
         >>> folder = RunFolder("runs/point-mass-3d-spdl-ppo")
         >>> folder.experiment().problem, folder.is_finished
@@ -226,7 +226,7 @@ class RunFolder:
         Raises:
             SelfpacedError: the table cannot be read, or the library is not installed.
 
-        Example:
+        Examples:
             >>> from selfpaced import RunFolder
             >>> run = RunFolder("runs/point-mass-3d-spdl-ppo")
             >>> run.frame("evaluations").groupby("iteration")["return"].mean().index.tolist()

@@ -39,7 +39,7 @@ class Logger(Protocol):
     run goes on with the row after the last one. If the process was killed, the last rows of a seed
     may come a second time, with the same values. An error ends the logger, not the run.
 
-    Example:
+    Examples:
         >>> class LastReturn:
         ...     def start(self, run):
         ...         self.found = {}

@@ -93,7 +93,7 @@ def load_policy(
     Raises:
         SelfpacedError: the folder is not a run folder, or has no such seed.
 
-    Example:
+    Examples:
         >>> import gymnasium
         >>> from selfpaced import load_policy
         >>> environment = gymnasium.make("selfpaced/PointMass3D-v0")

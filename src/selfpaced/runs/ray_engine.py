@@ -42,7 +42,7 @@ class RayEngine:
         address: of a running cluster, as for `ray.init`; None starts Ray on this computer, or
             connects to the cluster in the environment variable `RAY_ADDRESS`.
 
-    Example:
+    Examples:
         >>> from selfpaced.runs.ray_engine import RayEngine
         >>> RayEngine("10.0.0.1:6379").address
         '10.0.0.1:6379'

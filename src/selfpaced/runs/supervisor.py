@@ -63,7 +63,7 @@ def run(
         SelfpacedError: the folder cannot be used, or training failed for all seeds.
         InterruptedRunError: Ctrl-C or SIGTERM; `resume` continues.
 
-    Example:
+    Examples:
         >>> from selfpaced import PPO, SPDL, CurriculumLearning, Experiment, run
         >>> experiment = Experiment(
         ...     "point-mass-2d",
@@ -116,7 +116,7 @@ def resume(
         SelfpacedError: the folder has nothing to resume, or training failed.
         InterruptedRunError: Ctrl-C or SIGTERM.
 
-    Example:
+    Examples:
         >>> from selfpaced import resume
         >>> resume("runs/killed").is_finished
         True

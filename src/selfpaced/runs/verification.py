@@ -41,7 +41,7 @@ def verify(folder: RunFolder) -> list[Finding]:
 
     A file without a checksum is `unverified`: an earlier version of this library has written it.
 
-    Example:
+    Examples:
         >>> from selfpaced import RunFolder
         >>> from selfpaced.runs.verification import verify
         >>> {finding.verdict for finding in verify(RunFolder("runs/point-mass-3d-spdl-ppo"))}

@@ -23,7 +23,7 @@ class SPRL:
     command line it is `--teacher sprl`, with the settings of `update` as `--teacher.*` and those of
     `policy` as `--learner.*`.
 
-    Example:
+    Examples:
         >>> from selfpaced import SPRL, EpisodicUpdate
         >>> SPRL(EpisodicUpdate(zeta=1.5)).learner_name
         'episodic'

@@ -55,7 +55,7 @@ class EpisodicPolicy:
     Raises:
         SelfpacedError: `hidden` has no layers, or layers without units.
 
-    Example:
+    Examples:
         >>> from selfpaced import PROBLEMS, EpisodicPolicy
         >>> spec = PROBLEMS["point-mass-3d"].spec
         >>> EpisodicPolicy(hidden=(21,)).num_parameters(spec, context_size=3)

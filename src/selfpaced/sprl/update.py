@@ -61,7 +61,7 @@ class EpisodicUpdate:
     Raises:
         SelfpacedError: a setting is out of range.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import PROBLEMS, EpisodicUpdate
         >>> contexts, update = PROBLEMS["point-mass-2d"].contexts, EpisodicUpdate(zeta=1.5)

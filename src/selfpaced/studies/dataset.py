@@ -52,7 +52,7 @@ def join_tables(folders: Sequence[RunFolder], table: TableName) -> Columns:
         folders: the runs.
         table: "metrics", "evaluations" or "contexts".
 
-    Example:
+    Examples:
         >>> from selfpaced.studies.dataset import join_tables, runs_in
         >>> joined = join_tables(runs_in(["runs"]), "evaluations")
         >>> list(joined)[:6]

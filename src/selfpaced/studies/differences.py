@@ -8,7 +8,7 @@ _MAX_VALUES = 6  # of a list that is shown whole
 def find_differences(existing: object, requested: object) -> list[str]:
     """Return the settings in which two plain descriptions differ, with both values.
 
-    Example:
+    Examples:
         >>> from selfpaced.studies.differences import find_differences
         >>> find_differences({"teacher": {"zeta": 1.0}}, {"teacher": {"zeta": 2.0}})
         ['teacher.zeta (existing 1.0, requested 2.0)']

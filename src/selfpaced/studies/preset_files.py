@@ -34,7 +34,7 @@ def split_presets(problem: str, given: Sequence[str | Path]) -> Presets:
     Raises:
         SelfpacedError: there are several names, or a word is neither a name nor a file.
 
-    Example:
+    Examples:
         >>> from selfpaced.studies.preset_files import split_presets
         >>> split_presets("point-mass-2d", ["jmlr2021", "runs/preset.json"])
         Presets(name='jmlr2021', files=(PosixPath('runs/preset.json'),))

@@ -30,7 +30,7 @@ def train_commands(experiment: Experiment, out: str) -> list[str]:
     Raises:
         SelfpacedError: flags cannot give a setting.
 
-    Example:
+    Examples:
         >>> from selfpaced import SPDL, neurips2020
         >>> from selfpaced.studies.repetition import train_commands
         >>> experiment = neurips2020("point-mass-2d").with_parts(teacher=SPDL(zeta=2.0))

@@ -116,7 +116,7 @@ def write_search(out: Path, grid: SearchGrid, ranked: Sequence[Ranked]) -> Path:
 def show_value(value: object) -> str:
     """Return the value of a setting as short text, for tables and names of folders.
 
-    Example:
+    Examples:
         >>> from selfpaced.studies.search import show_value
         >>> show_value(2.0), show_value((64, 32)), show_value("bootstrap")
         ('2', '64x32', 'bootstrap')

@@ -127,7 +127,7 @@ ALTERNATIVES = (
 def choose(facts: Facts) -> Rule:
     """Return the first rule that applies.
 
-    Example:
+    Examples:
         >>> from selfpaced.studies.teacher_choice import Facts, choose
         >>> choose(Facts(True, True, False, has_success=False, has_negative_returns=True)).teacher
         'spdl'

@@ -40,7 +40,7 @@ class ADRState(NamedTuple):
 class ADR:
     """Grow a box of contexts around the mean of the initial distribution; ignore the target.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ADR, ContextSpace, Gaussian
         >>> flat, steep = Gaussian.diagonal((0.5,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

@@ -42,7 +42,7 @@ class AdviceGiver(Generic[S]):
         contexts: its context space.
         num_updates: updates in all, if known; without it, there are never too few.
 
-    Example:
+    Examples:
         >>> import warnings
         >>> import numpy as np
         >>> from selfpaced import SPDL, ContextSpace, Gaussian

@@ -50,7 +50,7 @@ class ALPGMM:
 
     The target distribution is ignored.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ALPGMM, ContextSpace, Gaussian
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

@@ -64,7 +64,7 @@ class CURROT:
     Needs only samples of the target: several modes, boxes and recorded contexts are kept as they
     are. By default the threshold and the radius are chosen automatically.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import CURROT, ContextSpace, Samples, Uniform
         >>> contexts = ContextSpace(

@@ -56,7 +56,7 @@ class DORAEMON:
 
     The target is the uniform distribution over the box. Requires `info["success"]`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import DORAEMON, ContextSpace, Uniform
         >>> everywhere = Uniform((0.0,), (1.0,))

@@ -20,7 +20,7 @@ class FixedState(NamedTuple):
 class Default:
     """Draw contexts from the target distribution: no curriculum.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Default, Gaussian
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))
@@ -62,7 +62,7 @@ class Default:
 class Random:
     """Draw contexts uniformly from the box.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Gaussian, Random
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

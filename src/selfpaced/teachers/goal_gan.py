@@ -62,7 +62,7 @@ class GoalGAN:
     The target distribution is ignored, and `info["success"]` is required. Every new context is
     meant for two successive episodes: use contexts in the order in which they are sampled.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Gaussian, GoalGAN
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

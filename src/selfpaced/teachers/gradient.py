@@ -43,7 +43,7 @@ class GRADIENTState(NamedTuple):
 class GRADIENT:
     """Interpolate between first particles and target samples, one stage after the other.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import GRADIENT, ContextSpace, Samples, Uniform
         >>> contexts = ContextSpace(

@@ -45,7 +45,7 @@ class Learnability:
 
     Requires `info["success"]`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Gaussian, Learnability
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

@@ -39,7 +39,7 @@ class PLRState(NamedTuple):
 class PLR:
     """Replay contexts in which returns exceed the critic's expectation; ignore the target.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import PLR, ContextSpace, Gaussian
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

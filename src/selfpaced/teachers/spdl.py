@@ -80,7 +80,7 @@ class SPDL:
     ignored. With `pacing="mastery"`, the target is approached while enough episodes are mastered;
     zeta, alpha_offset, kl_threshold, constraint and window have no effect.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import SPDL, ContextSpace, Gaussian
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

@@ -51,7 +51,7 @@ class Staircase:
     Needs only samples of the initial distribution and of the target. An episode is mastered if it
     succeeds, or if its return is nearer to the best than to the worst so far.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Samples, Staircase, Uniform
         >>> contexts = ContextSpace(

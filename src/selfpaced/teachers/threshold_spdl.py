@@ -60,7 +60,7 @@ class ThresholdSPDLState(NamedTuple):
 class ThresholdSPDL:
     """Move a Gaussian over contexts to the target while the expected value is above a threshold.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Gaussian, ThresholdSPDL
         >>> flat, steep = Gaussian.diagonal((0.0,), (0.1,)), Gaussian.diagonal((1.0,), (0.1,))

@@ -28,7 +28,7 @@ WrapTeachers = Callable[[AnyTeachers], AnyTeachers]
 class CurriculumLearning:
     """A teacher and a learner.
 
-    Example:
+    Examples:
         >>> from selfpaced import PPO, SPDL, CurriculumLearning
         >>> CurriculumLearning(SPDL(zeta=1.2), PPO()).teacher_name
         'spdl'

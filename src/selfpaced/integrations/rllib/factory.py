@@ -37,7 +37,7 @@ def curriculum_callbacks(
         MissingPartError: RLlib is not installed.
         SelfpacedError: the teacher does not fit the contexts.
 
-    Example:
+    Examples:
         >>> from ray.rllib.algorithms.ppo import PPOConfig
         >>> from selfpaced import SPDL, ContextSpace, Gaussian
         >>> from selfpaced.integrations.rllib import curriculum_callbacks

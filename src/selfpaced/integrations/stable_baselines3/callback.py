@@ -57,7 +57,7 @@ class CurriculumCallback(BaseCallback):
         SelfpacedError: an argument is invalid; from `learn`, an environment has no `CurriculumEnv`,
             the model has no critic that is known, or a loaded model had another teacher.
 
-    Example:
+    Examples:
         >>> import gymnasium
         >>> from selfpaced import SPDL, ContextSpace, CurriculumCallback, CurriculumEnv, Gaussian
         >>> from stable_baselines3 import PPO
