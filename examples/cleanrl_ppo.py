@@ -34,7 +34,7 @@ CONTEXTS = ContextSpace(  # curriculum
 
 
 def make() -> gymnasium.Env:
-    """Return one environment; rewards from 0 to 1, because SPDL needs them non-negative."""
+    """Return one environment; rewards from 0 to 1, the scale that a critic learns best."""
     env = gymnasium.make("Pendulum-v1")
     env = TransformReward(env, lambda reward: 1.0 + float(reward) / 17.0)
     return CurriculumEnv(  # curriculum
