@@ -94,3 +94,23 @@ def test_the_command_requires_a_new_folder(parts, capsys):
     with pytest.raises(SystemExit):
         main(["merge", str(parts[0].path), str(parts[1].path)])
     assert "--out must name a new folder" in capsys.readouterr().err
+
+
+def test_runs_of_different_editions_are_not_merged(parts, tmp_path):
+    copy = RunFolder(shutil.copytree(parts[1].path, tmp_path / "copy"))
+    description = copy.description()
+    code = description["code"][0]
+    newer = code | {"edition": code["edition"] | {"ppo": 2}}
+    write_files(copy.path, {"experiment.json": json_bytes(description | {"code": [newer]})})
+    message = r"same edition of results, got .*ppo 2 in .*copy and .*ppo 1 in .*one; run the older"
+    with pytest.raises(SelfpacedError, match=message):
+        merge_runs([parts[0], copy], tmp_path / "all")
+
+
+def test_a_merged_run_names_all_code_of_its_parts(parts, tmp_path):
+    copy = RunFolder(shutil.copytree(parts[1].path, tmp_path / "copy"))
+    description = copy.description()
+    older = description["code"][0] | {"revision": "older"}
+    write_files(copy.path, {"experiment.json": json_bytes(description | {"code": [older]})})
+    merged = merge_runs([parts[0], copy], tmp_path / "all")
+    assert merged.description()["code"] == [*parts[0].description()["code"], older]

@@ -1,4 +1,4 @@
-"""Change what is left to do in a run: more iterations, or seeds that failed once more.
+"""Continue a run with other code, with more iterations, or with seeds that failed once more.
 
 Every step leaves a folder that can be resumed: first the summary stops calling the run finished,
 then new checkpoints are written, and `experiment.json` refers to them last.
@@ -14,7 +14,19 @@ from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.history_log import START
 from selfpaced.runs.locks import export_lock
 from selfpaced.runs.manifest import write_files
+from selfpaced.runs.revision import code_of
 from selfpaced.runs.storage import Notes, array_bytes, json_bytes, read_arrays, write_bytes
+
+
+def note_code(folder: RunFolder) -> None:
+    """Add the code of now to the description of a run, unless it is what trained the run so far.
+
+    The training lock must be held.
+    """
+    codes = folder.description().get("code", [])
+    now = code_of(folder.experiment(), folder.iteration())
+    if not codes or codes[-1] | {"iteration": 0} != now | {"iteration": 0}:
+        _describe(folder, {"code": [*codes, now]})
 
 
 def extend(folder: RunFolder, iterations: int) -> Experiment:

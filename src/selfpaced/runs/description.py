@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
+import os
 import platform
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,13 +17,14 @@ from selfpaced.contexts import ContextSpace, Gaussian
 from selfpaced.distributions.base import Distribution
 from selfpaced.errors import require
 from selfpaced.experiment import Experiment, as_tuples
+from selfpaced.runs.revision import code_of
 from selfpaced.runs.storage import Notes, plain
 
 NUM_DRAWS = 64  # that describe a distribution without parameters
 
 
 def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> Notes:
-    """Return every setting, the blocks of seeds, versions, and the date."""
+    """Return every setting, the blocks of seeds, code, versions, and the date."""
     for role, settings in (
         *experiment.method.parts.items(),
         ("environment", experiment.environment),
@@ -31,6 +34,7 @@ def describe(experiment: Experiment, blocks: list[tuple[int, ...]]) -> Notes:
         "experiment": experiment.to_dict(),
         "contexts": _contexts(experiment),
         "blocks": blocks,
+        "code": [code_of(experiment)],
         "versions": _versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -77,4 +81,17 @@ def _versions() -> dict[str, str]:
     packages = ("selfpaced", "jax", "jaxlib", "optax", "numpy", "scipy", "mujoco")
     installed = {found.name for found in importlib.metadata.distributions()}
     versions = {name: importlib.metadata.version(name) for name in packages if name in installed}
-    return versions | {"python": platform.python_version(), "machine": platform.platform()}
+    return versions | {
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "processor": f"{_processor()}, {os.cpu_count()} cores",
+    }
+
+
+def _processor() -> str:
+    """Return the model, which Python knows on some systems only."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

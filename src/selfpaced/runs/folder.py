@@ -1,6 +1,6 @@
 """A run folder: one experiment and its results, in files that other tools can read.
 
-experiment.json       every setting, the versions used, the blocks of seeds
+experiment.json       every setting, code and versions used, the blocks of seeds
 metrics.csv           one row per iteration and seed
 evaluations.csv       one row per evaluation and seed: performance on the target
 contexts.npz          the contexts at every evaluation: samples, Gaussians, training episodes
@@ -104,7 +104,7 @@ class RunFolder:
             str(path),
             content,
             {"experiment": dict, "blocks": list[list[int]]},
-            {"versions": dict[str, str], "contexts": dict, "created": str},
+            {"versions": dict[str, str], "contexts": dict, "created": str, "code": list[dict]},
         )
 
     def experiment(self) -> Experiment:

@@ -14,7 +14,7 @@ from typing import IO
 from selfpaced.errors import InterruptedRunError, SelfpacedError, require
 from selfpaced.experiment import Experiment
 from selfpaced.runs.context_advice import context_advice
-from selfpaced.runs.continuation import extend
+from selfpaced.runs.continuation import extend, note_code
 from selfpaced.runs.continuation import retry_failed as try_again
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.export import export
@@ -136,6 +136,7 @@ def resume(
             f"{path} is finished; nothing to resume (--iterations extends it)",
         )
         folder.require_checkpoints()
+        note_code(folder)
         _train_in(folder, experiment, lock, listener, engine, loggers, is_new=False)
     return folder
 

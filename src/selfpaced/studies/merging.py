@@ -14,6 +14,7 @@ from selfpaced.runs.description import describe
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.history import Part, join_parts
 from selfpaced.runs.manifest import write_files
+from selfpaced.runs.revision import known_edition
 from selfpaced.runs.storage import Notes, array_bytes, json_bytes, read_arrays
 from selfpaced.runs.tables import contexts_bytes, table_bytes
 from selfpaced.statistics import mean_and_standard_error
@@ -26,8 +27,8 @@ def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
     """Write the seeds of several finished runs into a new run folder, in the given order.
 
     Raises:
-        SelfpacedError: a run is not finished, a setting differs, a seed occurs twice, or the new
-            folder exists.
+        SelfpacedError: a run is not finished, settings or editions of results differ, a seed occurs
+            twice, or the new folder exists.
     """
     require(len(folders) > 1, f"RUN must be at least two run folders, got {len(folders)}")
     require(not out.exists(), f"out must be a new folder, got {out}, which exists")
@@ -42,8 +43,14 @@ def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
     merged = [str(folder.path) for folder in folders]
     policies = [read_arrays(folder.path / ARRAYS)[0] for folder in folders]
     whole = {name: np.concatenate([part[name] for part in policies]) for name in policies[0]}
+    codes = [code for folder in folders for code in folder.description().get("code", [])]
+    description = describe(experiment, blocks) | {
+        "code": [code for place, code in enumerate(codes) if code not in codes[:place]],
+        "versions": folders[0].description().get("versions", {}),
+        "merged_from": merged,
+    }
     contents = {
-        "experiment.json": json_bytes(describe(experiment, blocks) | {"merged_from": merged}),
+        "experiment.json": json_bytes(description),
         "metrics.csv": table_bytes(seeds, _joined(folders, [f.metrics() for f in folders])),
         "evaluations.csv": table_bytes(seeds, _joined(folders, [f.evaluations() for f in folders])),
         "contexts.npz": contexts_bytes(seeds, _joined(folders, [f.contexts() for f in folders])),
@@ -63,6 +70,18 @@ def _require_same(first: RunFolder, other: RunFolder) -> None:
         f"runs must differ in their seeds only, got other settings in {other.path} (requested) "
         f"than in {first.path} (existing): {differences}",
     )
+    one, two = (known_edition(run.description().get("code", [])) for run in (first, other))
+    require(
+        one == two,
+        f"runs must be of the same edition of results, got {_spoken(two)} in {other.path} and "
+        f"{_spoken(one)} in {first.path}; run the older one again",
+    )
+
+
+def _spoken(edition: dict[str, int] | None) -> str:
+    if edition is None:
+        return "an unknown one"
+    return ", ".join(f"{name} {number}" for name, number in edition.items())
 
 
 def _joined(folders: Sequence[RunFolder], parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
