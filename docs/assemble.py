@@ -38,6 +38,7 @@ ORDER = (  # of the navigation; what is not listed follows by name
     *("troubleshooting.md", "results.md", "benchmarks.md", "decisions", "contributing.md"),
 )
 PROTOCOLS = ("teachers.base", "learners.base", "environments.base")  # what own parts fulfil
+FILES = (".md", ".png", ".gif", ".css")
 WIDTH = 80  # of the help texts, in characters
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -45,7 +46,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 def site_paths(root: Path = ROOT) -> dict[str, str]:
     """Return every file of the repository that is part of the site, with its path in the site."""
     docs = root / "docs"
-    files = (path for path in sorted(docs.rglob("*")) if path.suffix in (".md", ".png", ".gif"))
+    files = (path for path in sorted(docs.rglob("*")) if path.suffix in FILES)
     found = {str(path.relative_to(root)): str(path.relative_to(docs)) for path in files}
     return found | BESIDES
 

@@ -79,7 +79,7 @@ def code_with(text):
 
 def commands(page):
     """Return the commands in bash blocks and in inline code, as lists of words."""
-    text = page.read_text()
+    text = page.read_text().replace("\\\n", " ")  # one command on several lines
     lines = "\n".join(re.findall(r"```bash\n(.*?)```", text, re.S)).splitlines()
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
     lines += [" ".join(code.split()) for code in re.findall(r"`(selfpaced [^`]+)`", prose)]

@@ -65,5 +65,5 @@ def test_sac_improves_on_training_without_a_curriculum() -> None:
         "batch_size": 64,
         "policy_kwargs": {"net_arch": [64, 64]},
     }
-    returns = [trained(sb3.SAC, teacher, 1, 250_000, **settings) for teacher in (SPDL(), Default())]
+    returns = [trained(sb3.SAC, teacher, 1, 100_000, **settings) for teacher in (SPDL(), Default())]
     assert returns[0] > returns[1] + 1.0
