@@ -281,6 +281,11 @@ class Experiment:
             require_members("an experiment", settings, {}, {"variant": str})
             for name in settings:
                 require_choice("member of an experiment", name, _field_names(cls))
+            require(
+                isinstance(plain["problem"], str | dict),
+                "problem must be a name or the content of a problem file, got "
+                f"{plain['problem']!r}",
+            )
             if isinstance(plain["problem"], dict):
                 settings["problem"] = restore_problem(ProblemSource(**plain["problem"]))
             problem = settings["problem"]

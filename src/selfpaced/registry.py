@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.validation import require_choice
+from selfpaced.validation import require_choice, suggestion
 
 if TYPE_CHECKING:
     from selfpaced.learners.base import AnyLearner
@@ -62,6 +62,11 @@ class Registry(Mapping[str, T], Generic[T]):
         if ":" in name:
             found: T = _import(self.kind, name)
             return found
+        if name not in self and not suggestion(name, self):
+            raise SelfpacedError(
+                f"{self.kind} must be one of {', '.join(self)}, got {name!r}; name one of your own "
+                "as module:NAME"
+            )
         require_choice(self.kind, name, self)
         return self[name]
 

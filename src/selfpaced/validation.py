@@ -253,6 +253,7 @@ def has_type(value: object, hint: Any) -> bool:
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text",
           dict: "a JSON object", types.NoneType: "null"}  # fmt: skip
+_PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
 def _spoken(hint: Any) -> str:
@@ -260,6 +261,8 @@ def _spoken(hint: Any) -> str:
         return " or ".join(_spoken(one) for one in get_args(hint))
     if get_origin(hint) in (tuple, list):
         inner = [one for one in get_args(hint) if one is not ...]
+        if set(inner) <= set(_PLURALS) and len(inner) == 1:
+            return f"a list of {_PLURALS[inner[0]]}"
         return "a list of " + ", ".join(f"({_spoken(one)})" for one in inner)
     return _WORDS.get(hint) or str(hint)
 

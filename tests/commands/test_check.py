@@ -1,5 +1,6 @@
 """The command `selfpaced check`; the findings are tested with the studies."""
 
+import re
 import shlex
 import sys
 
@@ -18,14 +19,14 @@ def test_the_table_shows_every_check_and_a_command_that_train_accepts(capsys):
     shown = capsys.readouterr().out
     for name in ("spaces", "context effect", "context visible", "success", "discount"):
         assert f"│ {name}" in shown
-    assert "2 warnings; suggested settings:" in shown
+    assert "1 warning; suggested settings:" in shown
     command = shown.splitlines()[-1]
     assert command == (
-        "selfpaced train examples.pendulum:PENDULUM --iterations 1000 --steps-per-iteration 8000 "
+        "selfpaced train examples.pendulum:PENDULUM --iterations 1000 --steps-per-iteration 2048 "
         "--num-environments 8"
     )
     _, experiment = parse_train(shlex.split(command)[2:])
-    assert experiment.steps_per_iteration == 8000
+    assert experiment.steps_per_iteration == 2048
     assert experiment.num_environments == 8
     assert experiment.method.teacher.pacing == "mastery"
 
@@ -53,9 +54,10 @@ def test_problems_whose_target_is_no_gaussian_are_checked_for_another_teacher(ca
         ("--iterations 5", "PROBLEM must come first, got '--iterations'"),
         ("point-mass-2d --iterations 0", "iterations must be positive, got 0"),
         ("point-mass-2d --num-environments 3", "steps_per_iteration must be a multiple of"),
-        ("point-mass-4d", "problem must be one of"),
-        ("mistaken:PROBLEM", "{folder}/mistaken.py, line 2"),
-        ("failing:PROBLEM", "RuntimeError: no motor ({folder}/failing.py, line 9)"),
+        ("point-mass-4d", "problem must be one of .*; did you mean"),
+        ("mine.py", r"got 'mine\.py'; name one of your own as module:NAME"),
+        ("mistaken:PROBLEM", r"{folder}/mistaken\.py, line 2"),
+        ("failing:PROBLEM", r"RuntimeError: no motor \({folder}/failing\.py, line 9\)"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
@@ -84,7 +86,7 @@ PROBLEM = dataclasses.replace(PROBLEMS["point-mass-2d"], environment=environment
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
-    assert message.format(folder=tmp_path) in error
+    assert re.search(message.format(folder=re.escape(str(tmp_path))), error)
     assert len(error.splitlines()) == 1
     for name in ("mistaken", "failing"):
         sys.modules.pop(name, None)

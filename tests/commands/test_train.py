@@ -106,6 +106,11 @@ def test_what_a_preset_file_lacks_of_the_budget_is_the_papers(tmp_path):
     [
         ({"iterations": 0}, "preset.json: iterations must be positive, got 0"),
         ({"iteration": 7}, "preset.json: member of an experiment must be one of .*'iteration'"),
+        ({"problem": None}, "preset.json: problem must be a name or the content .*, got None"),
+        (
+            {"learner": {"name": "ppo", "hidden": 8}},
+            "preset.json: hidden of PPO must be a list of whole numbers, got 8",
+        ),
     ],
 )
 def test_a_preset_file_with_a_wrong_or_unknown_field_is_refused(tmp_path, change, message):

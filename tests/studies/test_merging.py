@@ -1,6 +1,7 @@
 """Runs of different seeds as one run."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -76,6 +77,27 @@ def test_an_unfinished_run_is_named(parts, tmp_path):
     unfinished = invented_run(tmp_path / "short", seeds=(9,), reached=[3])
     with pytest.raises(SelfpacedError, match="short is not finished; resume it first"):
         merge_runs([*parts, unfinished], tmp_path / "all")
+
+
+def test_a_folder_that_is_no_run_is_named(parts, tmp_path):
+    with pytest.raises(SelfpacedError, match=r"nowhere/experiment.json is missing; is .* a run"):
+        merge_runs([*parts, RunFolder(tmp_path / "nowhere")], tmp_path / "all")
+
+
+def test_runs_of_a_problem_of_ones_own_are_merged_if_trusted(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_probe.py").write_text("from tests.reports.invented_runs import PROBE\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parts = [
+        str(invented_run(tmp_path / str(seed), "own_probe:PROBE", seeds=(seed,)).path)
+        for seed in (1, 2)
+    ]
+    monkeypatch.delitem(sys.modules, "own_probe")
+    out = str(tmp_path / "all")
+    with pytest.raises(SystemExit):
+        main(["merge", *parts, "--out", out])
+    assert "if you trust it, add --trust" in capsys.readouterr().err
+    main(["merge", *parts, "--out", out, "--trust"])
+    assert (tmp_path / "all" / "figures" / "learning_curve.png").exists()
 
 
 def test_an_existing_folder_is_kept(parts, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples.pendulum import PENDULUM
-from selfpaced import PPO, PROBLEMS, SAC, SPDL, SelfpacedError
+from selfpaced import PPO, PROBLEMS, SAC, SPDL, Random, SelfpacedError
 from selfpaced.experiment import Budget
 from selfpaced.records import Spec
 from selfpaced.studies.problem_check import check_problem
@@ -136,13 +136,17 @@ def test_a_success_that_is_always_true_is_named_with_a_remedy():
     assert "only for episodes that solve the task" in found.remedy
 
 
-def test_the_pendulum_has_too_few_episodes_and_no_success_by_chance():
-    report = check(PENDULUM, budget=Budget(num_environments=8))
-    assert [each.name for each in report.warnings] == ["success", "episodes per iteration"]
+def test_the_pendulum_has_no_success_by_chance_and_enough_episodes_for_mastery_only():
+    budget = Budget(num_environments=8)
+    report = check(PENDULUM, budget=budget)
+    assert [each.name for each in report.warnings] == ["success"]
     seen = {each.name: each.seen for each in report.findings}
     assert seen["time limit"] == "200 steps; random episodes last 200 to 200"
     assert seen["episodes per iteration"].startswith("about 10 in 2048 steps")
     assert seen["discount"] == "0.99 to the power of 200 steps is 0.13"
+    assert report.flags[2:4] == ("--steps-per-iteration", "2048")
+    report = check(PENDULUM, SPDL(pacing="tradeoff"), budget=budget)
+    assert [each.name for each in report.warnings] == ["success", "episodes per iteration"]
     assert report.flags[2:4] == ("--steps-per-iteration", "8000")
 
 
@@ -227,15 +231,40 @@ def test_wrong_sizes_and_missing_bounds_are_found():
     assert found.seen.endswith("not all bounded")
 
 
+@pytest.mark.parametrize(
+    ("teacher", "least"),
+    [
+        (SPDL(), 4),  # 40 in ten iterations
+        (SPDL(pacing="tradeoff"), 20),  # in one dimension; three per parameter would be 6
+        (SPDL(pacing="tradeoff", window=100), 20),
+        (Random(), 20),
+    ],
+)
+def test_how_many_episodes_are_needed_depends_on_the_teacher(teacher, least):
+    budget = Budget(iterations=100, steps_per_iteration=2 * least)
+    found = finding("episodes per iteration", FINE, teacher, budget=budget)
+    assert (found.verdict, found.seen) == (
+        "ok",
+        f"about {least} in {2 * least} steps, and {least} are needed",
+    )
+    budget = Budget(iterations=100, steps_per_iteration=2 * least - 2)
+    found = finding("episodes per iteration", FINE, teacher, budget=budget)
+    assert (found.verdict, found.remedy) == (
+        "warning",
+        f"{4 * least} steps per iteration give {2 * least}",
+    )
+
+
 def test_the_suggested_steps_fit_environments_and_minibatches():
+    teacher, learner = SPDL(pacing="tradeoff"), PPO(num_minibatches=32)
     budget = Budget(iterations=100, steps_per_iteration=21, num_environments=3)
-    found = finding("episodes per iteration", FINE, learner=PPO(num_minibatches=32), budget=budget)
+    found = finding("episodes per iteration", FINE, teacher, learner, budget=budget)
     assert found.seen.startswith("about 10 in 21 steps")
     assert found.flags == (("--steps-per-iteration", "96"),)
-    flags = check(Probe(), learner=PPO(num_minibatches=32), budget=budget).flags
+    flags = check(Probe(), teacher, learner, budget=budget).flags
     assert flags[2:4] == ("--steps-per-iteration", "96")  # enough episodes, but not divisible
     budget = Budget(iterations=100, steps_per_iteration=20)
-    found = finding("episodes per iteration", FINE, learner=SAC(), budget=budget)
+    found = finding("episodes per iteration", FINE, teacher, SAC(), budget=budget)
     assert int(found.flags[0][1]) % SAC().steps_per_update == 0
 
 

@@ -27,6 +27,8 @@ class Options:
     """run folders"""
     out: Path | None = None
     """folder of the merged run (required)"""
+    trust: bool = False
+    """import the modules that the folders name: only if you would run their author's code"""
 
 
 def main(arguments: list[str]) -> None:
@@ -34,5 +36,5 @@ def main(arguments: list[str]) -> None:
     options = parse("merge", Options, arguments)
     require(options.out is not None, "--out must name a new folder for the merged run, got none")
     assert options.out is not None
-    folder = merge_runs([RunFolder(path) for path in options.runs], options.out)
+    folder = merge_runs([RunFolder(path, options.trust) for path in options.runs], options.out)
     show_run(Console(emoji=False), folder)

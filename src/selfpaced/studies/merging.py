@@ -33,6 +33,7 @@ def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
     require(len(folders) > 1, f"RUN must be at least two run folders, got {len(folders)}")
     require(not out.exists(), f"out must be a new folder, got {out}, which exists")
     for folder in folders:
+        folder.description()  # raises an error if this is no run folder
         require(folder.is_finished, f"{folder.path} is not finished; resume it first")
         _require_same(folders[0], folder)
     seeds = tuple(seed for folder in folders for seed in folder.experiment().seeds)
@@ -58,7 +59,7 @@ def merge_runs(folders: Sequence[RunFolder], out: Path) -> RunFolder:
         "summary.json": json_bytes(_summarise(folders) | {"seeds": seeds}),  # last
     }
     write_files(out, contents)
-    return RunFolder(out)
+    return RunFolder(out, folders[0].trust)
 
 
 def _require_same(first: RunFolder, other: RunFolder) -> None:

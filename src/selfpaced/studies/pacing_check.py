@@ -15,10 +15,12 @@ from selfpaced.studies.findings import Finding
 from selfpaced.studies.random_trials import ROUNDING, Trials
 from selfpaced.teachers.advice import advice_of
 from selfpaced.teachers.base import AnyTeacher
-from selfpaced.teachers.mastery import FLAT
+from selfpaced.teachers.diagnosis import EPISODES_PER_PARAMETER
+from selfpaced.teachers.gaussian_step import num_parameters
+from selfpaced.teachers.mastery import FLAT, MAX_AGE, MIN_EPISODES
 from selfpaced.teachers.spdl import SPDL
 
-FEW_EPISODES, ENOUGH_EPISODES = 20, 40  # per iteration
+LEAST_EPISODES = 20  # per iteration, where the teacher has no number of its own
 MAX_UPDATES = 2000  # to the target, that are counted
 MUCH_OUTSIDE = 0.1  # share of draws from the target that are moved to the border of the box
 FAR_OUTSIDE = 0.01  # widths of the box; less is the edge of a target at the border
@@ -111,20 +113,34 @@ def check_success(problem: Problem, trials: Trials) -> Finding:
     )
 
 
-def check_num_episodes(learner: AnyLearner, budget: Budget, trials: Trials) -> Finding:
+def check_num_episodes(
+    teacher: AnyTeacher, learner: AnyLearner, budget: Budget, trials: Trials
+) -> Finding:
     """Few episodes per iteration cannot show how contexts differ."""
     steps, length = budget.steps_per_iteration, float(trials.initial.length.mean())
-    seen = f"about {steps / length:.0f} in {steps} steps"
-    if steps / length >= FEW_EPISODES:
+    least = _least_episodes(teacher, trials.initial.context.shape[1])
+    seen = f"about {steps / length:.0f} in {steps} steps, and {least} are needed"
+    if steps / length >= least:
         return Finding("episodes per iteration", "ok", seen)
-    enough = round_up_steps(ENOUGH_EPISODES * length, learner, budget)
+    enough = round_up_steps(2 * least * length, learner, budget)
     return Finding(
         "episodes per iteration",
         "warning",
-        f"{seen}: too few to estimate how contexts differ",
-        f"{enough} steps per iteration give {ENOUGH_EPISODES}",
+        f"{seen} to estimate how contexts differ",
+        f"{enough} steps per iteration give {2 * least}",
         (("--steps-per-iteration", str(enough)),),
     )
+
+
+def _least_episodes(teacher: AnyTeacher, size: int) -> int:
+    """Return the number below which the teacher itself warns while it runs, if it has one."""
+    if not isinstance(teacher, SPDL):
+        return LEAST_EPISODES
+    if teacher.pacing == "mastery":
+        return math.ceil(MIN_EPISODES / MAX_AGE)
+    if teacher.window is not None or teacher.std_lower_bound is not None:
+        return LEAST_EPISODES
+    return max(LEAST_EPISODES, EPISODES_PER_PARAMETER * num_parameters(size, teacher.covariance))
 
 
 def check_updates(contexts: ContextSpace, teacher: SPDL, budget: Budget) -> Finding:

@@ -79,7 +79,7 @@ def pacing_findings(
         pacing_check.check_target(problem.contexts),
         *([] if spdl is None else [check(spdl, trials) for check in returns]),
         pacing_check.check_success(problem, trials),
-        pacing_check.check_num_episodes(learner, budget, trials),
+        pacing_check.check_num_episodes(teacher, learner, budget, trials),
         *(
             pacing_check.check_advice(problem.contexts, teacher, budget, trials)
             if spdl is None
