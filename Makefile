@@ -79,6 +79,8 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/vector_environments.py
 	$(BIN)/python benchmarks/ant_iteration.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/sb3_side_by_side.py 49152
+	$(BIN)/python benchmarks/sb3_overhead.py
 
 clean:
 	rm -rf $(VENV) $(VENV_RLLIB) build dist .pytest_cache .ruff_cache .mypy_cache
