@@ -9,8 +9,8 @@ resumed run starts new episodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import isfinite
@@ -201,8 +201,10 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
     def __init__(self, environment: GymnasiumEnvironment, row: int) -> None:
         super().__init__(_make_one(environment))
         self.settings, self.row = environment, row
-        self.observation_space = _vector_space(environment, self.env.observation_space)
-        self.flat_shape = flat_space(environment.id, self.env.observation_space).shape
+        # properties of wrappers ask the next wrapper, which takes time in every step
+        self.own_space, self.action_space = self.env.observation_space, self.env.action_space
+        self.observation_space = _vector_space(environment, self.own_space)
+        self.flat_shape = flat_space(environment.id, self.own_space).shape
         self.appended = environment.appended
         self.context: Array = np.zeros(len(environment.context_bounds))
         self.last: Array = np.zeros(0)
@@ -213,18 +215,18 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
     ) -> tuple[Array, dict[str, object]]:
         """Start an episode in the context of this row."""
         options = dict(options or {})
-        if "context" in options:
-            self.context = np.array(options.pop("context")[self.row])
-            hand_over = self.settings.hand_over
-            with self._named("reset"):
+        hand_over = self.settings.hand_over
+        try:
+            if "context" in options:
+                self.context = np.array(options.pop("context")[self.row])
                 observation, info = reset_in_context(
                     self.env, hand_over, self.context, seed, options
                 )
-                self.last, self.ended = self._observe("reset", observation), False
-        else:
-            with self._named("reset"):
+            else:
                 observation, info = self.env.reset(seed=seed, options=options)
-                self.last, self.ended = self._observe("reset", observation), False
+            self.last, self.ended = self._observe("reset", observation), False
+        except (Exception, SystemExit) as error:
+            raise self._failure("reset", error) from error
         return self.last, info
 
     def step(self, action: Array) -> tuple[Array, SupportsFloat, bool, bool, dict[str, object]]:
@@ -232,7 +234,7 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
         if self.ended:
             return self.last, 0.0, False, False, {"terminated": True, "truncated": False}
         member = as_member(self.action_space, action)
-        with self._named("step"):
+        try:
             observation, reward, terminated, truncated, info = self.env.step(member)
             self._require_plain("step", reward, info)
             self.last = self._observe("step", observation)
@@ -243,30 +245,27 @@ class _Row(gymnasium.Wrapper[Array, Array, Array, Array]):
                 **self._flags(observation, info),
             }
             return self.last, float(reward), False, False, ends
+        except (Exception, SystemExit) as error:
+            raise self._failure("step", error) from error
 
     def close(self) -> None:
         """Close the copy; its results are complete, so an error has no effect."""
         _close(self.env)
 
-    @contextmanager
-    def _named(self, method: str) -> Iterator[None]:
+    def _failure(self, method: str, error: BaseException) -> RowError:
         """Name the user's class and line in errors, and the row, which belongs to one seed."""
-        try:
-            yield
-        except (Exception, SystemExit) as error:
-            name = f"{type(self.unwrapped).__name__}.{method}"
-            known = isinstance(error, SelfpacedError)
-            text = str(error) if known else f"{name} raised {describe_exception(error)}"
-            raise RowError(text, self.row) from error
+        name = f"{type(self.unwrapped).__name__}.{method}"
+        known = isinstance(error, SelfpacedError)
+        text = str(error) if known else f"{name} raised {describe_exception(error)}"
+        return RowError(text, self.row)
 
     def _observe(self, method: str, observation: Any) -> Array:
         """Return the observation, which must be finite, as a vector with the context."""
-        space = self.env.observation_space
-        flat = flat_observation(space, observation)
+        flat = flat_observation(self.own_space, observation)
         if not (
             flat.dtype.kind in "biuf" and flat.shape == self.flat_shape and np.isfinite(flat).all()
         ):
-            raise self._wrong(method, f"a finite observation of {space}", observation)
+            raise self._wrong(method, f"a finite observation of {self.own_space}", observation)
         if self.appended is None:
             return flat
         with_context: Array = self.appended.observation(flat, self.context)
