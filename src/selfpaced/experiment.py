@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from selfpaced.validation import (
 )
 
 Method = CurriculumLearning | SPRL
+Keep = Literal["last", "best"]  # policy of each seed
 Plain = dict[str, Any]  # as JSON has it
 
 _FORMER = {"spdl": {"pacing": "tradeoff"}}  # settings of files from before these existed
@@ -72,6 +73,9 @@ class Budget:
     initial_policy: InitialPolicy = "random"
     """"random" starts from the learner's initial policy, "hold" from one that has cloned standing
     still (host environments only)"""
+    keep: Keep = "last"
+    """"last" keeps the policy after the last iteration, "best" the one with the highest return in
+    an evaluation, which is then evaluated in fresh episodes"""
 
     def with_one_environment(self) -> Budget:
         """Return the same budget for a learner that updates after every step."""
@@ -95,6 +99,8 @@ class Experiment:
         evaluate_every: iterations between evaluations on the target.
         evaluation_episodes: episodes per evaluation and seed.
         initial_policy: "random", or "hold" to clone standing still first (host environments only).
+        keep: "last" keeps the policy of each seed after the last iteration, "best" the one with the
+            highest return in an evaluation, which is then evaluated in fresh episodes.
         environment: other settings of the problem's environment; None keeps its own.
         variant: mark that tells it from others with the same teacher, as the paper's asterisk.
 
@@ -117,6 +123,7 @@ class Experiment:
     evaluate_every: int = 5
     evaluation_episodes: int = 50
     initial_policy: InitialPolicy = "random"
+    keep: Keep = "last"
     environment: object | None = None
     variant: str = ""
     resolved: Problem = field(init=False, repr=False, compare=False)
@@ -130,6 +137,7 @@ class Experiment:
             f"method must be CurriculumLearning(teacher, learner) or SPRL(), got {self.method!r}",
         )
         self._require_seeds()
+        require_choice("keep", self.keep, get_args(Keep))
         for name, most in _MOST.items():
             value = getattr(self, name)
             require(value <= most, f"{name} must be at most {most}, got {value}")

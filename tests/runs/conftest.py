@@ -25,8 +25,8 @@ def _start():
     """A function that runs SMALL in another process; none of these outlives its test."""
     processes = []
 
-    def start(folder, iterations):
-        experiment = json.dumps(replace(SMALL, iterations=iterations).to_dict())
+    def start(folder, iterations, **settings):
+        experiment = json.dumps(replace(SMALL, iterations=iterations, **settings).to_dict())
         program = (
             "import json, sys\n"
             "from selfpaced import Experiment, run\n"

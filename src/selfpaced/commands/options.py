@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeVar
 import tyro
 
 from selfpaced.errors import SelfpacedError, require
-from selfpaced.experiment import Budget, seeds_from
+from selfpaced.experiment import Budget, Keep, seeds_from
 from selfpaced.presets.neurips2020 import NUM_SEEDS
 from selfpaced.registry import FILE_ENDING
 from selfpaced.runs.engine import Engine
@@ -136,13 +136,16 @@ class BudgetChanges:
     initial_policy: InitialPolicy | None = None
     """"random" starts from the learner's initial policy, "hold" from one that has cloned standing
     still (host environments only)"""
+    keep: Keep | None = None
+    """policy of each seed: "last" is that after the last iteration, "best" the one with the highest
+    return in an evaluation, which is then evaluated in fresh episodes"""
 
     def __post_init__(self) -> None:
-        numbers = (name for name in self.given if name != "initial_policy")
+        numbers = (name for name in self.given if name not in ("initial_policy", "keep"))
         require_positive(self, *numbers)
 
     @property
-    def given(self) -> dict[str, int | InitialPolicy]:
+    def given(self) -> dict[str, int | InitialPolicy | Keep]:
         """The fields that differ."""
         plain = dataclasses.asdict(self)
         return {name: value for name, value in plain.items() if value is not None}
@@ -163,8 +166,8 @@ class StudyOptions:
     """What commands that run several cells change in the presets of the cells."""
 
     preset: tuple[str, ...] = ()
-    """published settings by their name, as jmlr2021, and files with other settings, written by
-    `selfpaced search`"""
+    """settings by their name, as jmlr2021 (published) or robust (ours), and files with other
+    settings, written by `selfpaced search`"""
     overwrite: bool = False
     """replace cells that have other settings or damaged files; others are kept, as without it"""
     start_from: Path | None = None

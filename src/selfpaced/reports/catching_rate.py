@@ -19,6 +19,7 @@ from selfpaced.reports.style import (
     tidy,
 )
 from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.kept import final_values
 from selfpaced.statistics import mean_and_standard_error, plus_minus
 
 NUM_THROWS = 200
@@ -53,14 +54,13 @@ def catching_rates(folder: RunFolder) -> Array:
     if folder.experiment().evaluation_episodes < NUM_THROWS:
         shares: Array = final_episodes(folder, NUM_THROWS).success[:, 0].mean(axis=1)
         return shares
-    success = folder.of_counted_seeds(folder.evaluations())["success"]
-    complete = np.isfinite(success).all(axis=1)
+    columns = folder.of_counted_seeds(folder.evaluations())
+    complete = np.isfinite(columns["success"]).all(axis=1)
     require(
         bool(complete.any()),
         f"{folder.path} has no evaluation of every seed yet; resume the run",
     )
-    last: Array = success[complete][-1]
-    return last
+    return final_values({name: column[complete] for name, column in columns.items()}, "success")
 
 
 def _plot_bars(figure: Figure, rates: list[Array], names: list[str], colours: list[str]) -> None:

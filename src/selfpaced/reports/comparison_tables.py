@@ -188,7 +188,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
         mean,
         standard_error,
         *interquartile_mean(returns),
-        float(outcome.successes[-1].mean()),
+        outcome.final_success_rate,
         is_best,
         is_best
         and len(others) > 0

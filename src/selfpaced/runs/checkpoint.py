@@ -19,6 +19,7 @@ from selfpaced.learners.base import KeepsReplay
 from selfpaced.records import Array
 from selfpaced.runs.history import History
 from selfpaced.runs.history_log import START, Mark
+from selfpaced.runs.kept import Kept
 from selfpaced.runs.storage import (
     Notes,
     array_bytes,
@@ -42,6 +43,8 @@ _NOTES = {
     "policy": list[str],
 }
 
+_KEPT = "kept"  # before the names of arrays
+
 T = TypeVar("T")
 
 
@@ -62,6 +65,7 @@ class Checkpoint:
     teacher_seconds: float = 0.0
     mark: Mark = START  # of the record that belongs to it
     failure: Notes | None = None  # why a seed was set aside
+    kept: Kept | None = None  # the best policies, if the experiment keeps them
 
     @classmethod
     def start(cls, training: AnyLoop, experiment: Experiment) -> Checkpoint:
@@ -77,7 +81,9 @@ class Checkpoint:
 
     def content(self) -> bytes:
         """Return everything but the rows as the content of a file."""
-        policy = without_replay(self.experiment, self.state.learner)
+        kept = {} if self.kept is None else name_leaves(_KEPT, self.kept)
+        policy = name_leaves("learner", without_replay(self.experiment, self.state.learner))
+        exported = [_KEPT + "/" + name for name in policy] if kept else list(policy)
         notes: Notes = {
             "format": FORMAT,
             "seeds": self.seeds,
@@ -86,12 +92,12 @@ class Checkpoint:
             "teacher_seconds": self.teacher_seconds,
             "log_size": self.mark.size,
             "log_checksum": self.mark.checksum,
-            "policy": list(name_leaves("learner", policy)),
+            "policy": exported,
             "failure": self.failure,
         }
         arrays = name_leaves("learner", self.state.learner)
         arrays |= name_leaves("actors", self.state.actors)
-        arrays |= name_leaves("teachers", self.state.teachers)
+        arrays |= name_leaves("teachers", self.state.teachers) | kept
         return array_bytes(arrays, notes)
 
     def restore(self, path: Path) -> Checkpoint:
@@ -119,7 +125,16 @@ class Checkpoint:
             training_seconds=notes["training_seconds"],
             teacher_seconds=notes["teacher_seconds"],
             mark=mark_of(notes),
+            kept=self._restore_kept(arrays),
         )
+
+    def _restore_kept(self, arrays: dict[str, Array]) -> Kept | None:
+        if not any(name.startswith(f"{_KEPT}/") for name in arrays):
+            return None
+        learner = without_replay(self.experiment, self.state.learner)
+        num = len(self.seeds)
+        template = Kept(learner, np.zeros(num), np.zeros(num, np.int64))
+        return restore_leaves(_KEPT, template, arrays)
 
     def of_seeds(self, seeds: Sequence[int], **changes: Any) -> Checkpoint:
         """Return the checkpoint of some of the seeds, without rows."""
@@ -129,7 +144,9 @@ class Checkpoint:
             _take_seeds(self.state.actors, places, len(self.seeds)),
             tuple(self.state.teachers[place] for place in places),
         )
-        return replace(self, seeds=tuple(seeds), state=state, history=History.empty(), **changes)
+        kept = None if self.kept is None else _take_seeds(self.kept, places, len(self.seeds))
+        changes = {"kept": kept, "history": History.empty()} | changes
+        return replace(self, seeds=tuple(seeds), state=state, **changes)
 
 
 class Saved(NamedTuple):
@@ -149,7 +166,7 @@ def read_saved(path: Path) -> Saved:
     notes = read_checked_notes(path)
     policy = set(notes["policy"])
     arrays, _ = read_arrays(path, policy.__contains__)
-    return Saved(notes, arrays)
+    return Saved(notes, {name.removeprefix(f"{_KEPT}/"): array for name, array in arrays.items()})
 
 
 def read_checked_notes(path: Path) -> Notes:

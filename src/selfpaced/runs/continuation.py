@@ -45,6 +45,13 @@ def extend(folder: RunFolder, iterations: int) -> Experiment:
         f"iterations must be at least the {reached} that {folder.path} has reached, got "
         f"{iterations}",
     )
+    require(
+        experiment.keep == "last"
+        or reached < experiment.iterations
+        or reached % experiment.evaluate_every == 0,
+        f"{folder.path} cannot be extended: the evaluation after its {reached} iterations may have "
+        f"chosen the policy to keep, and a longer run has none there; run it anew",
+    )
     extended = replace(experiment, iterations=iterations)
     if iterations != experiment.iterations:
         with export_lock(folder.path):

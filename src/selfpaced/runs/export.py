@@ -19,12 +19,15 @@ from selfpaced.runs.checkpoint import (
 )
 from selfpaced.runs.folder import TABLES, RunFolder
 from selfpaced.runs.history import Columns, History, join_parts
+from selfpaced.runs.kept import PREFIX, final_values
 from selfpaced.runs.locks import export_lock, training_lock
 from selfpaced.runs.manifest import read_checksums, write_files
 from selfpaced.runs.replacement import forget_replaced
 from selfpaced.runs.storage import Notes, array_bytes, json_bytes
 from selfpaced.runs.tables import contexts_bytes, table_bytes
 from selfpaced.statistics import mean_and_standard_error
+
+_FINAL = ("return", "success", "deterministic_return", "deterministic_success")
 
 
 def export(folder: RunFolder, wall_seconds: float, may_finish: bool = True) -> None:
@@ -114,7 +117,15 @@ def _is_growing(path: Path, name: str) -> bool:
 def _planned_rows(experiment: Experiment, table: Columns) -> Columns:
     """Leave out the evaluation at the former end of a run that was extended."""
     planned = [experiment.evaluates_after(moment) for moment in table["iteration"].tolist()]
-    return {name: column[np.array(planned, bool)] for name, column in table.items()}
+    rows = {name: column[np.array(planned, bool)] for name, column in table.items()}
+    is_last = rows["iteration"] == experiment.iterations
+    for name in (name for name in rows if name.startswith(PREFIX)):  # kept at the former end
+        rows[name] = np.where(is_last[:, None], rows[name], np.nan)
+    return {name: column for name, column in rows.items() if not _is_former(name, column)}
+
+
+def _is_former(name: str, column: Array) -> bool:
+    return name.startswith(PREFIX) and bool(np.isnan(column).all())
 
 
 def _summarise(
@@ -127,14 +138,17 @@ def _summarise(
     if counted.any():
         complete = np.isfinite(evaluations["return"][:, counted]).all(axis=1)
         last = int(np.flatnonzero(complete)[-1])
-        rows = {name: column[last] for name, column in evaluations.items()}
+        rows = {name: column[: last + 1] for name, column in evaluations.items()}
+        final = {name: final_values(rows, name) for name in _FINAL}
         outcome = {
-            "evaluated_at": int(rows["iteration"]),
-            "final_return": _statistics(rows["return"], counted),
-            "final_return_deterministic": _statistics(rows["deterministic_return"], counted),
-            "final_success_rate": rows["success"][counted].mean(),
-            "final_success_rate_deterministic": rows["deterministic_success"][counted].mean(),
+            "evaluated_at": int(rows["iteration"][-1]),
+            "final_return": _statistics(final["return"], counted),
+            "final_return_deterministic": _statistics(final["deterministic_return"], counted),
+            "final_success_rate": final["success"][counted].mean(),
+            "final_success_rate_deterministic": final["deterministic_success"][counted].mean(),
         }
+        if (column := rows.get(f"{PREFIX}iteration")) is not None:
+            outcome["kept_iterations"] = [int(one) if one == one else None for one in column[-1]]
     return {
         "problem": experiment.problem_name,
         "teacher": experiment.teacher_name,

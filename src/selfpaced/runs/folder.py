@@ -4,7 +4,7 @@ experiment.json       every setting, code and versions used, the blocks of seeds
 metrics.csv           one row per iteration and seed
 evaluations.csv       one row per evaluation and seed: performance on the target
 contexts.npz          the contexts at every evaluation: samples, Gaussians, training episodes
-policies.safetensors  the learner of every seed after the last iteration, without past steps
+policies.safetensors  the learner of every seed, the last or the best one, without past steps
 summary.json          the outcome
 start.safetensors     the learner that the run started from, if one was given
 advice.json           what kept the curriculum from working, if anything did
@@ -48,6 +48,7 @@ _SUMMARY = {
     "final_return": _STATISTICS,
     "failed_seeds": list[dict],
     "final_success_rate": float | None,
+    "kept_iterations": list[int | None],
 }
 
 

@@ -70,21 +70,15 @@ class History(NamedTuple):
         gaussians: Sequence[Gaussian | None],
         particles: Sequence[Array | None] = (),
         episodes: Sequence[Episodes] = (),
+        of_kept: dict[str, Array] | None = None,
     ) -> None:
         """Keep the outcome on the target, and what contexts were drawn from at the time.
 
         A success rate is NaN if the environment does not report success. The episodes are those
-        of every seed in the last iteration of training.
+        of every seed in the last iteration of training. There may be more columns, about policies
+        that are kept.
         """
-        row: dict[str, Array] = {}
-        for variant, prefix in enumerate(("", "deterministic_")):
-            row[f"{prefix}return"] = batch.discounted_return[:, variant].mean(axis=1)
-            success = batch.success[:, variant].mean(axis=1)
-            row[f"{prefix}success"] = success if batch.reports_success else success + np.nan
-            row[f"{prefix}length"] = batch.length[:, variant].mean(axis=1)
-            if batch.unstable is not None:
-                row[f"{prefix}unstable"] = batch.unstable[:, variant].sum(axis=1)
-        self.evaluations.append(iteration, row)
+        self.evaluations.append(iteration, describe_outcome(batch) | (of_kept or {}))
         self.contexts.append(
             iteration,
             {
@@ -94,6 +88,19 @@ class History(NamedTuple):
                 **_stack_episodes(episodes),
             },
         )
+
+
+def describe_outcome(batch: EpisodeBatch) -> dict[str, Array]:
+    """Return means [S] over the episodes of a batch, with and without noise of the actions."""
+    row: dict[str, Array] = {}
+    for variant, prefix in enumerate(("", "deterministic_")):
+        row[f"{prefix}return"] = batch.discounted_return[:, variant].mean(axis=1)
+        success = batch.success[:, variant].mean(axis=1)
+        row[f"{prefix}success"] = success if batch.reports_success else success + np.nan
+        row[f"{prefix}length"] = batch.length[:, variant].mean(axis=1)
+        if batch.unstable is not None:
+            row[f"{prefix}unstable"] = batch.unstable[:, variant].sum(axis=1)
+    return row
 
 
 def concatenate_rows(parts: Sequence[Columns]) -> Columns:

@@ -32,7 +32,7 @@ class TrainedPolicy:
     learner: AnyLearner | EpisodicPolicy
     """learner that was trained"""
     state: Any
-    """its state after the last iteration, without past steps"""
+    """its state after the last iteration or at its best evaluation, without past steps"""
     spec: Spec
     """sizes and bounds of observations and actions"""
     rng: np.random.Generator | None = field(default=None, compare=False)
@@ -77,7 +77,7 @@ def load_policy(
     deterministic: bool = True,
     trust: bool = False,
 ) -> TrainedPolicy:
-    """Return the final policy of one seed: a function from observations to legal actions.
+    """Return the policy that a run has kept of one seed: a function from observations to actions.
 
     Args:
         folder: the run folder.

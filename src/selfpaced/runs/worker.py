@@ -22,10 +22,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from selfpaced.errors import SelfpacedError, describe_exception, users_place
-from selfpaced.records import Episodes, Metrics
-from selfpaced.runs.checkpoint import Checkpoint
+from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.runs.checkpoint import Checkpoint, without_replay
 from selfpaced.runs.devices import require_device
 from selfpaced.runs.folder import RunFolder
+from selfpaced.runs.history import describe_outcome
+from selfpaced.runs.kept import PREFIX, keep_better
 from selfpaced.runs.processes import seconds_of
 from selfpaced.runs.stopwatch import Stopwatch, TimedTeachers
 from selfpaced.runs.storage import Notes, describe_disk_error
@@ -34,6 +36,7 @@ from selfpaced.training.discounting import faint_target
 from selfpaced.training.failures import Cause, SeedError
 from selfpaced.training.loop import AnyLoop
 from selfpaced.training.simulator import EpisodeBatch
+from selfpaced.training.streams import Purpose
 
 SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -271,12 +274,7 @@ class BlockRun:
         batch = training.target_episodes(
             state.learner, iteration, self.experiment.evaluation_episodes
         )
-        reason = "returns on the target must be finite; check the environment's rewards"
-        finite = np.isfinite(batch.discounted_return).all(axis=(1, 2))
-        if not finite.all():
-            where = f"evaluation after iteration {iteration}"
-            cause = Cause("environment", f"{where}: {reason}")
-            raise SeedError({int(index): cause for index in np.flatnonzero(~finite)})
+        _require_finite_returns(batch, iteration)
         if batch.unstable is not None:
             yield from self._warn_of_instability(iteration, batch.unstable.sum(axis=(1, 2)))
         checkpoint.history.record_evaluation(
@@ -286,12 +284,32 @@ class BlockRun:
             training.gaussians(state),
             training.particles(state),
             self.episodes,
+            self._keep_best(training, checkpoint, batch),
         )
         self.evaluated = {
             "target_return": float(batch.discounted_return[:, 0].mean()),
             "target_success": float(batch.success[:, 0].mean()) if batch.reports_success else None,
         }
         yield from self._warn_of_discount(iteration, batch)
+
+    def _keep_best(
+        self, training: AnyLoop, checkpoint: Checkpoint, batch: EpisodeBatch
+    ) -> dict[str, Array]:
+        """Keep the better policies; after the last iteration, return what fresh episodes give."""
+        if self.experiment.keep == "last":
+            return {}
+        iteration, score = checkpoint.iteration, batch.discounted_return[:, 0].mean(axis=1)
+        learner = without_replay(self.experiment, checkpoint.state.learner)
+        kept = checkpoint.kept = keep_better(checkpoint.kept, learner, score, iteration)
+        if iteration < self.experiment.iterations:
+            return {}
+        num_episodes = self.experiment.evaluation_episodes
+        fresh = training.target_episodes(
+            kept.learner, iteration, num_episodes, Purpose.EVALUATE_KEPT
+        )
+        _require_finite_returns(fresh, iteration)
+        row = describe_outcome(fresh) | {"iteration": kept.iteration}
+        return {PREFIX + name: values for name, values in row.items()}
 
     def _advise(self, training: AnyLoop, checkpoint: Checkpoint) -> Iterator[Notes]:
         """Pass on advice at the start and after each quarter of the iterations."""
@@ -337,6 +355,14 @@ class BlockRun:
             "context_std": [mean(f"context/{name}_std") for name in names],
             **self.evaluated,
         }
+
+
+def _require_finite_returns(batch: EpisodeBatch, iteration: int) -> None:
+    finite = np.isfinite(batch.discounted_return).all(axis=(1, 2))
+    if not finite.all():
+        reason = "returns on the target must be finite; check the environment's rewards"
+        cause = Cause("environment", f"evaluation after iteration {iteration}: {reason}")
+        raise SeedError({int(index): cause for index in np.flatnonzero(~finite)})
 
 
 if __name__ == "__main__":

@@ -21,10 +21,12 @@ from selfpaced.presets.neurips2020 import published
 from selfpaced.records import Array
 from selfpaced.runs.engine import Engine
 from selfpaced.runs.folder import RunFolder, folder_name
+from selfpaced.runs.kept import final_values
 from selfpaced.runs.logger import Logger
 from selfpaced.runs.policies import TrainedPolicy
 from selfpaced.runs.preflight import require_trainable
 from selfpaced.runs.processes import Listener
+from selfpaced.runs.storage import Notes
 from selfpaced.runs.supervisor import resume, run
 from selfpaced.runs.warm_start import starts_from
 from selfpaced.studies.differences import find_differences
@@ -62,12 +64,19 @@ class Outcome:
     wall_seconds: float
     versions: dict[str, str]
     failed_seeds: tuple[int, ...] = ()  # which have no column in the arrays above
+    final: tuple[Array, Array] | None = None  # returns and successes [S] of policies that were kept
+    codes: tuple[Notes, ...] = ()  # that trained it, as in `experiment.json`
 
     @property
     def final_returns(self) -> Array:
-        """The return of every seed [S] after the last iteration."""
-        final: Array = self.returns[-1]
+        """The return of every seed [S] after the last iteration, or of its kept policy."""
+        final: Array = self.returns[-1] if self.final is None else self.final[0]
         return final
+
+    @property
+    def final_success_rate(self) -> float:
+        """The mean success rate that belongs to these returns; NaN if it is not reported."""
+        return float((self.successes[-1] if self.final is None else self.final[1]).mean())
 
 
 def plan_cells(
@@ -233,6 +242,8 @@ def read_outcome(cell: Cell) -> Outcome:
         float(folder.summary().get("wall_seconds") or np.nan),
         folder.description().get("versions", {}),
         folder.failed_seeds(),
+        (final_values(evaluations, "return"), final_values(evaluations, "success")),
+        tuple(folder.description().get("code", ())),
     )
 
 

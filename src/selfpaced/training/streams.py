@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     REPORT = 5
     IMITATE = 6
     SAMPLE_MORE = 7
+    EVALUATE_KEPT = 8
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from selfpaced.runs.checkpoint import mark_of
 from selfpaced.runs.folder import RunFolder
 from selfpaced.runs.history import History, join_parts, parse_payload
 from selfpaced.runs.history_log import read_frames
+from selfpaced.runs.kept import PREFIX, final_values
 from selfpaced.runs.storage import Notes
 
 MAX_RUNS = 60  # on one page
@@ -122,8 +123,14 @@ class RunData:
         return int(whole[-1]) if len(whole) else None
 
     def final(self, column: str) -> Array:
-        """Return finite values [S] of the last evaluation of every seed; none if there is none."""
-        values = self.curve(column)[self.last] if self.last is not None else np.zeros(0)
+        """Return finite values [S] of the last evaluation of every seed; none if there is none.
+
+        They are those of the policies that were kept, if the run keeps the best ones.
+        """
+        values = np.zeros(0)
+        if self.last is not None:
+            rows = {name: self.curve(name)[: self.last + 1] for name in (column, PREFIX + column)}
+            values = final_values(rows, column)
         finite: Array = values[np.isfinite(values)]
         return finite
 
