@@ -63,7 +63,10 @@ def test_commands_take_the_name(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        ("point-mass-2d", r"neurips2020, jmlr2021, or a file .*; did you mean 'jmlr2021'\?"),
+        (
+            "point-mass-2d",
+            r"neurips2020, jmlr2021, robust, or a file .*; did you mean 'jmlr2021'\?",
+        ),
         ("goal-maze", "preset of goal-maze must be tpami2024, or a file"),
     ],
 )

@@ -29,7 +29,8 @@ class ProblemTrial:
     learner: str = DEFAULT_LEARNER
     """learner that will be trained, or your own as module:Class"""
     preset: str | None = None
-    """name of published settings, as jmlr2021; None takes the default of `selfpaced train`"""
+    """settings by their name, as jmlr2021 (published) or robust (ours); None takes the default of
+    `selfpaced train`"""
     iterations: int | None = None
     """number of iterations; None takes the default of `selfpaced train`"""
     steps_per_iteration: int | None = None

@@ -48,8 +48,8 @@ class MethodOptions:
     """learner, which improves the policy, or your own as module:Class; None is ppo, or episodic
     with sprl"""
     preset: str | None = None
-    """published settings by their name, as jmlr2021, or a file with other settings, written by
-    `selfpaced search`"""
+    """settings by their name, as jmlr2021 (published) or robust (ours), or a file with other
+    settings, written by `selfpaced search`"""
 
 
 @dataclass(frozen=True)

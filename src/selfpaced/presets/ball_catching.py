@@ -15,6 +15,8 @@ from selfpaced.learners.ppo import PPO
 from selfpaced.learners.sac import SAC
 from selfpaced.learners.trpo import TRPO
 from selfpaced.presets.preset import Preset
+from selfpaced.presets.robust import NAME as ROBUST
+from selfpaced.presets.robust import robust
 from selfpaced.problems import Problem
 from selfpaced.teachers.alp_gmm import ALPGMM
 from selfpaced.teachers.goal_gan import GoalGAN
@@ -34,6 +36,7 @@ BALL_CATCHING = Problem(
     presets=(
         ("neurips2020", "selfpaced.presets.ball_catching:NEURIPS2020"),
         ("jmlr2021", "selfpaced.presets.ball_catching:JMLR2021"),
+        (ROBUST, "selfpaced.presets.ball_catching:ROBUST_CATCHING"),
     ),
 )
 
@@ -138,3 +141,5 @@ JMLR2021 = dataclasses.replace(  # the same settings, and threshold SPDL
     },
     published={},
 )
+
+ROBUST_CATCHING = robust(NEURIPS2020, {"spdl": SPDL(start="target"), "spdl*": SPDL()})  # ours

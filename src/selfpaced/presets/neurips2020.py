@@ -88,8 +88,8 @@ def published(
             user's class as `package.module:Class`; None is `default_teacher(problem)`.
         learner: a short name or a user's class; None takes PPO, or SPRL's own policy.
         seeds: different whole numbers.
-        name: name of a preset of the problem, as "jmlr2021"; None is "neurips2020", or the first
-            that a problem of later papers has.
+        name: name of a preset of the problem, as "jmlr2021", or "robust", which is ours; None is
+            "neurips2020", or the first that a problem of later papers has.
 
     Raises:
         SelfpacedError: a name is unknown, or the parts do not fit each other.

@@ -16,6 +16,8 @@ from selfpaced.learners.ppo import PPO
 from selfpaced.learners.sac import SAC
 from selfpaced.learners.trpo import TRPO
 from selfpaced.presets.preset import Preset
+from selfpaced.presets.robust import NAME as ROBUST
+from selfpaced.presets.robust import robust
 from selfpaced.problems import Problem
 from selfpaced.sprl.method import SPRL
 from selfpaced.sprl.update import EpisodicUpdate
@@ -43,6 +45,7 @@ POINT_MASS_3D = Problem(
     presets=(
         ("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_3D"),
         ("jmlr2021", "selfpaced.presets.point_mass:JMLR2021_3D"),
+        (ROBUST, "selfpaced.presets.point_mass:ROBUST_3D"),
     ),
 )
 POINT_MASS_2D = Problem(
@@ -61,6 +64,7 @@ POINT_MASS_2D = Problem(
     presets=(
         ("neurips2020", "selfpaced.presets.point_mass:NEURIPS2020_2D"),
         ("jmlr2021", "selfpaced.presets.point_mass:JMLR2021_2D"),
+        (ROBUST, "selfpaced.presets.point_mass:ROBUST_2D"),
     ),
 )
 
@@ -261,3 +265,5 @@ JMLR2021_2D = _jmlr2021(
         "sac": GoalGAN(noise_level=0.05, num_rollouts=25, p_success=0.1),
     },
 )
+
+ROBUST_3D, ROBUST_2D = robust(NEURIPS2020_3D), robust(NEURIPS2020_2D)  # ours
