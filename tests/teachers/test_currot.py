@@ -141,14 +141,6 @@ def test_entries_below_the_threshold_are_drawn_with_more_noise():
     assert poor.draw(rng(), 4000, 5.0, 0.7, box).std() == pytest.approx(25.0, rel=0.05)
 
 
-def test_signals_that_are_always_false_or_always_true_are_reported():
-    teacher = CURROT(signal="success")
-    never = play(teacher, SQUARE, lambda drawn: np.zeros(len(drawn)), 5)[-1]
-    always = play(teacher, SQUARE, lambda drawn: np.ones(len(drawn)), 5)[-1]
-    assert any("none of 200 episodes succeeded" in text for text in advice(teacher, never))
-    assert any("every episode succeeded" in text for text in advice(teacher, always))
-
-
 def advice(teacher, state, num_remaining=1000):
     return teacher.advice(SQUARE, state, num_remaining)
 

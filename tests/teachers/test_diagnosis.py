@@ -6,7 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from selfpaced import ALPGMM, SPDL, ContextSpace, Episodes, Gaussian, GoalGAN
+from selfpaced import (
+    ADR,
+    ALPGMM,
+    CURROT,
+    DORAEMON,
+    GRADIENT,
+    SPDL,
+    ContextSpace,
+    Episodes,
+    Gaussian,
+    GoalGAN,
+    Learnability,
+    Staircase,
+)
 from selfpaced.teachers.diagnosis import LONG_WAIT, RECENT
 
 CONTEXTS = ContextSpace(
@@ -22,6 +35,10 @@ MASTERY = SPDL(pacing="mastery", update_offset=2)
 
 def constant(number):
     return lambda contexts: np.full(len(contexts), number)
+
+
+def nearly_always(contexts):
+    return np.arange(len(contexts)) > 0
 
 
 def trained(teacher, num_iterations, num=60, returns=20.0, value=None, success=True, state=None):
@@ -49,7 +66,7 @@ def kind(text):
 @pytest.mark.parametrize("teacher", [TRADEOFF, MASTERY], ids=lambda teacher: teacher.pacing)
 @pytest.mark.parametrize("num_iterations", [0, 3, 30, 100])
 def test_a_curriculum_that_works_causes_no_warning(teacher, num_iterations):
-    state = trained(teacher, num_iterations)
+    state = trained(teacher, num_iterations, success=nearly_always)
     assert advice(teacher, state) == ()
     if num_iterations == 100:
         assert teacher.gaussian(CONTEXTS, state).kl(CONTEXTS.target) < 0.1
@@ -225,7 +242,7 @@ def test_too_few_iterations_are_reported_only_if_they_were_too_few_from_the_star
     start = trained(teacher, 0)
     (text,) = advice(teacher, start, num_remaining=10)
     assert text.startswith("10 remaining iterations cannot reach the target")
-    progress = trained(teacher, 5, num=200).progress
+    progress = trained(teacher, 5, num=200, success=nearly_always).progress
     waited = start._replace(
         num_iterations=np.array(200), num_updates=np.array(198), progress=progress
     )
@@ -252,6 +269,21 @@ def test_texts_of_one_kind_differ_in_digits_only():
 
 
 # other teachers
+
+
+LISTENERS = (
+    ADR(), CURROT(signal="success"), DORAEMON(), GRADIENT(signal="success"), Learnability(),
+    MASTERY, Staircase(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("teacher", LISTENERS, ids=lambda teacher: type(teacher).__name__)
+def test_success_that_is_never_or_always_true_is_reported(teacher):
+    often = trained(teacher, 4, num=50, success=lambda drawn: np.arange(len(drawn)) < 30)
+    for success, expected in [(False, "none of 200 episodes"), (True, "all 200 episodes")]:
+        (text,) = advice(teacher, trained(teacher, 4, num=50, success=success))
+        assert text.startswith(f'{expected} succeeded: info["success"] is ')
+        assert advice(teacher, trained(teacher, 4, num=50, state=often, success=success)) == ()
 
 
 def test_goal_gan_without_any_success_is_told_apart_from_contexts_that_are_too_hard():

@@ -37,6 +37,14 @@ def test_several_chunks_of_an_iteration_are_several_stages():
     assert [float(state.share) for state in states] == pytest.approx([0.0, 0.2, 0.5])
 
 
+def test_too_few_iterations_are_reported():
+    teacher = GRADIENT(step=0.1, threshold=0.5)
+    state = play(teacher, SQUARE, lambda drawn: np.zeros(len(drawn)), 2, num=20)[-1]
+    (text,) = teacher.advice(SQUARE, state, 5)
+    assert text.startswith("5 remaining iterations cannot reach the target: 10 stages are needed")
+    assert teacher.advice(SQUARE, state, 10) == ()
+
+
 def test_a_step_beyond_the_target_is_refused():
     with pytest.raises(SelfpacedError, match=r"step must lie in \(0, 1\]"):
         replace(GRADIENT(), step=1.5)

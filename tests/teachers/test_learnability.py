@@ -39,14 +39,6 @@ def test_half_of_the_contexts_are_the_best():
     assert best.mean() == pytest.approx(0.5, abs=0.08)
 
 
-def test_a_signal_that_never_changes_is_reported():
-    teacher = Learnability(window=100)
-    never = play(teacher, SQUARE, lambda drawn: np.zeros(len(drawn)), 5)[-1]
-    always = play(teacher, SQUARE, lambda drawn: np.ones(len(drawn)), 5)[-1]
-    assert "none of 200 episodes succeeded" in teacher.advice(SQUARE, never, 10)[0]
-    assert "every episode succeeded" in teacher.advice(SQUARE, always, 10)[0]
-
-
 def test_more_best_contexts_than_candidates_are_refused():
     with pytest.raises(SelfpacedError, match="num_best must be at most pool_size"):
         Learnability(pool_size=10, num_best=20)

@@ -17,7 +17,7 @@ import numpy as np
 from selfpaced.contexts import ContextSpace
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.diagnosis import without_success
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.teachers.outcome import Signal, outcome_of
 from selfpaced.validation import require_choice, require_positive
 
@@ -127,16 +127,18 @@ class ADR:
     def advice(
         self, contexts: ContextSpace, state: ADRState, num_remaining: int
     ) -> tuple[str, ...]:
-        """Warn if the success signal has never been true."""
+        """Warn of a success signal that is always false or always true."""
         if self.signal == "return":
             return ()
-        text = without_success(
-            int(state.num_episodes),
-            int(state.num_successes),
-            "the box of contexts does not grow",
-            'report success, start from an easier context, or set signal="return"',
+        num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
+        remedy = 'report success, start from an easier context, or set signal="return"'
+        texts = (
+            without_success(
+                num_episodes, num_successes, "the box of contexts does not grow", remedy
+            ),
+            without_failure(num_episodes, num_successes, "the box of contexts always grows"),
         )
-        return (text,) if text else ()
+        return tuple(text for text in texts if text)
 
     def _move(self, box: Array, side: int, component: int, mean: float) -> None:
         """Move a bound out or in, never beyond the box of contexts or the opposite bound."""

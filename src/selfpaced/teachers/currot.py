@@ -24,7 +24,7 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.distributions.transport import assign, wasserstein
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.diagnosis import without_success
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.teachers.kernel_regression import regress
 from selfpaced.teachers.mastery import MasteryMemory
 from selfpaced.teachers.outcome import Outcomes, Signal, outcome_of, threshold_of
@@ -162,11 +162,8 @@ class CURROT:
         if self.signal == "success":
             consequence, remedy = "contexts cannot move", 'report it, or set signal="return"'
             texts.append(without_success(num_episodes, num_successes, consequence, remedy))
-            if num_episodes >= 10 * self.num_rollouts and num_successes == num_episodes:
-                texts.append(
-                    "every episode succeeded: contexts move to the target as fast as radius "
-                    'allows; check the success signal, or set signal="return"'
-                )
+            consequence = "contexts move to the target as fast as radius allows"
+            texts.append(without_failure(num_episodes, num_successes, consequence))
         return tuple(text for text in texts if text)
 
     def _too_few_updates(

@@ -18,6 +18,7 @@ from selfpaced.teachers.gaussian_step import Covariance, num_parameters
 RECENT = 20  # iterations over which progress is judged
 MIN_ITERATIONS = 5  # before episodes per iteration are judged
 MIN_EPISODES = 100  # without a success before it counts as not reported
+MIN_SUCCESSES = 200  # without a failure before success counts as always true
 EPISODES_PER_PARAMETER = 3  # of a Gaussian that is fitted to them
 FAR = 1.0  # KL above which the target has not been reached
 MASTERS = 0.9  # share of successes with which contexts should move
@@ -243,6 +244,17 @@ def without_success(num_episodes: int, num_successes: int, consequence: str, rem
     return (
         f'none of {num_episodes} episodes succeeded: info["success"] is not reported or has never '
         f"been true, so {consequence}; {remedy}"
+    )
+
+
+def without_failure(num_episodes: int, num_successes: int, consequence: str) -> str:
+    """Return a warning if every episode so far has succeeded."""
+    if num_episodes < MIN_SUCCESSES or num_successes < num_episodes:
+        return ""
+    return (
+        f'all {num_episodes} episodes succeeded: info["success"] is always true, or contexts are '
+        f"too easy, so {consequence}; report success only for episodes that solve the task, or "
+        "start from harder contexts"
     )
 
 

@@ -29,7 +29,7 @@ from selfpaced.teachers.beta_step import (
     succeed,
     widen,
 )
-from selfpaced.teachers.diagnosis import without_success
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.validation import require_positive
 
 EDGE = 1e-6  # contexts are kept this far from the ends of [0, 1], where densities can be infinite
@@ -143,16 +143,19 @@ class DORAEMON:
     def advice(
         self, contexts: ContextSpace, state: DORAEMONState, num_remaining: int
     ) -> tuple[str, ...]:
-        """Warn of a missing success signal, and of too few iterations to reach the whole box."""
+        """Warn of success that is never or always true, and of too few iterations for the box."""
+        num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
         text = without_success(
-            int(state.num_episodes),
-            int(state.num_successes),
+            num_episodes,
+            num_successes,
             "the contexts do not widen",
             "report success, or start from easier contexts",
+        ) or without_failure(
+            num_episodes, num_successes, "the contexts widen as fast as max_kl allows"
         )
-        if text or not state.num_episodes:
+        if text or not num_episodes:
             return (text,) if text else ()
-        pace = int(state.num_episodes) / int(state.num_iterations)
+        pace = num_episodes / int(state.num_iterations)
         possible = int(num_remaining * min(1.0, pace / self.num_rollouts))
         needed = self.least_updates(state, give_up_after=possible + 1)
         if needed <= possible:

@@ -22,6 +22,7 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.distributions.transport import assign
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.teachers.mastery import MasteryMemory
 from selfpaced.teachers.outcome import Outcomes, Signal, outcome_of, threshold_of
 from selfpaced.validation import require_choice, require_positive
@@ -36,6 +37,8 @@ class GRADIENTState(NamedTuple):
     pending: Outcomes  # [< num_rollouts]
     memory: MasteryMemory  # for the automatic threshold
     num_iterations: Array  # []
+    num_episodes: Array  # []
+    num_successes: Array  # []
 
 
 @final
@@ -78,14 +81,16 @@ class GRADIENT:
     def init(self, rng: np.random.Generator, contexts: ContextSpace) -> GRADIENTState:
         """Draw the first particles."""
         draw = contexts.sample_uniform if self.start == "uniform" else contexts.sample_initial
-        first = draw(rng, self.num_particles)
+        first, zero = draw(rng, self.num_particles), np.zeros((), np.int64)
         return GRADIENTState(
             first=first,
             particles=first,
             share=np.zeros(()),
             pending=Outcomes.empty(contexts.size),
             memory=MasteryMemory.empty(contexts.size),
-            num_iterations=np.zeros((), np.int64),
+            num_iterations=zero,
+            num_episodes=zero,
+            num_successes=zero,
         )
 
     def sample(
@@ -109,7 +114,11 @@ class GRADIENT:
         new = Outcomes(np.asarray(episodes.context, np.float64), outcome_of(episodes, self.signal))
         chunks, pending = state.pending.followed_by(new).chunks(self.num_rollouts)
         state = state._replace(
-            memory=memory, pending=pending, num_iterations=state.num_iterations + 1
+            memory=memory,
+            pending=pending,
+            num_iterations=state.num_iterations + 1,
+            num_episodes=state.num_episodes + episodes.num,
+            num_successes=state.num_successes + int(np.count_nonzero(episodes.success)),
         )
         threshold = threshold_of(self.threshold, self.signal, memory)
         for chunk in chunks:
@@ -123,6 +132,34 @@ class GRADIENT:
     def particles(self, contexts: ContextSpace, state: GRADIENTState) -> Array:
         """Return the particles."""
         return state.particles
+
+    def advice(
+        self, contexts: ContextSpace, state: GRADIENTState, num_remaining: int
+    ) -> tuple[str, ...]:
+        """Warn of too few episodes, and of a success signal that is never or always true."""
+        num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
+        texts = [self._too_few_stages(state, num_remaining)]
+        if self.signal == "success":
+            never, always = "no stage ends", "every chunk of episodes ends a stage"
+            remedy = 'report it, or set signal="return"'
+            texts.append(without_success(num_episodes, num_successes, never, remedy))
+            texts.append(without_failure(num_episodes, num_successes, always))
+        return tuple(text for text in texts if text)
+
+    def _too_few_stages(self, state: GRADIENTState, num_remaining: int) -> str:
+        """Return a warning if the target is out of reach even if every chunk ends a stage."""
+        if not state.num_episodes:
+            return ""
+        per_iteration = int(state.num_episodes) / int(state.num_iterations)
+        num_chunks = per_iteration * num_remaining / self.num_rollouts
+        num_needed = int(np.ceil((1.0 - float(state.share)) / self.step - 1e-9))
+        if num_needed <= num_chunks + 1:
+            return ""
+        return (
+            f"{num_remaining} remaining iterations cannot reach the target: {num_needed} stages "
+            f"are needed, about {num_chunks:.0f} can end; train longer, lower num_rollouts, or "
+            "raise step"
+        )
 
     def _advance(
         self, rng: np.random.Generator, contexts: ContextSpace, state: GRADIENTState

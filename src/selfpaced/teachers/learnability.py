@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 from selfpaced.contexts import ContextSpace
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.diagnosis import without_success
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.validation import require_not_negative, require_positive
 
 REACH = 0.05  # of the diagonal of the box: distance to the target that matters
@@ -129,10 +129,11 @@ class Learnability:
         """Warn if successes are never or always reported."""
         num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
         consequence = "all contexts are equally learnable"
-        text = without_success(num_episodes, num_successes, consequence, "report it, or use currot")
-        if num_episodes >= self.window and num_successes == num_episodes:
-            text = f"every episode succeeded, so {consequence}; check the success signal"
-        return (text,) if text else ()
+        texts = (
+            without_success(num_episodes, num_successes, consequence, "report it, or use currot"),
+            without_failure(num_episodes, num_successes, consequence),
+        )
+        return tuple(text for text in texts if text)
 
     def _draw_pool(self, rng: np.random.Generator, contexts: ContextSpace) -> Array:
         half = self.pool_size // 2

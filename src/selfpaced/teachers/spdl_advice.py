@@ -43,9 +43,14 @@ def _mastery_signs(
         "mastery is judged by returns alone",
         "report success if the task defines it, or check that returns grow with it",
     )
+    always = diagnosis.without_failure(
+        int(progress.num_episodes),
+        int(progress.num_successes),
+        "contexts move to the target as fast as max_kl allows",
+    )
     remedy = "raise mastery_level, or train the learner more per iteration"
     by_return = diagnosis.mastered_by_return(progress, teacher.mastery_level)
-    return causes, [never, by_return, diagnosis.fading(progress, remedy)]
+    return causes, [never, always, by_return, diagnosis.fading(progress, remedy)]
 
 
 def _tradeoff_signs(

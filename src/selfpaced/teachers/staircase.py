@@ -17,6 +17,7 @@ from scipy.spatial import KDTree
 from selfpaced.contexts import ContextSpace
 from selfpaced.distributions.transport import assign
 from selfpaced.records import Array, Episodes, Metrics
+from selfpaced.teachers.diagnosis import without_failure, without_success
 from selfpaced.teachers.mastery import MasteryMemory
 from selfpaced.validation import require_positive
 
@@ -41,6 +42,8 @@ class StaircaseState(NamedTuple):
     age: Array  # [W] in iterations
     memory: MasteryMemory  # for what counts as mastered
     num_iterations: Array  # []
+    num_episodes: Array  # []
+    num_successes: Array  # []
 
 
 @final
@@ -74,6 +77,7 @@ class Staircase:
         """Pair initial contexts with target contexts."""
         start = contexts.to_unit(contexts.sample_initial(rng, self.num_particles))
         target = contexts.to_unit(contexts.sample_target(rng, self.num_particles))
+        zero = np.zeros((), np.int64)
         return StaircaseState(
             start=start,
             target=target[assign(start, target)],
@@ -82,7 +86,9 @@ class Staircase:
             mastered=np.zeros(0),
             age=np.zeros(0, np.int64),
             memory=MasteryMemory.empty(contexts.size),
-            num_iterations=np.zeros((), np.int64),
+            num_iterations=zero,
+            num_episodes=zero,
+            num_successes=zero,
         )
 
     def sample(
@@ -136,6 +142,7 @@ class Staircase:
     ) -> tuple[str, ...]:
         """Warn of too few iterations, and of a signal that does not tell good from poor."""
         needed = int(np.ceil((1.0 - state.place.min()) / (GAIN * (1.0 - LEVEL)) - 1e-9))
+        num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
         if num_remaining < needed:
             return (
                 f"{num_remaining} remaining iterations cannot reach the target: at least {needed} "
@@ -146,7 +153,15 @@ class Staircase:
                 f"none of the latest {len(state.mastered)} episodes is mastered: start from "
                 "easier contexts, or report success",
             )
-        return ()
+        text = without_success(
+            num_episodes,
+            num_successes,
+            "mastery is judged by returns alone",
+            "report success if the task defines it, or check that returns grow with it",
+        ) or without_failure(
+            num_episodes, num_successes, "particles move to the target as fast as they can"
+        )
+        return (text,) if text else ()
 
 
 def _remember(contexts: ContextSpace, state: StaircaseState, episodes: Episodes) -> StaircaseState:
@@ -159,6 +174,8 @@ def _remember(contexts: ContextSpace, state: StaircaseState, episodes: Episodes)
         age=np.concatenate([state.age + 1, np.zeros(episodes.num, np.int64)])[-WINDOW:],
         memory=memory,
         num_iterations=state.num_iterations + 1,
+        num_episodes=state.num_episodes + episodes.num,
+        num_successes=state.num_successes + int(np.count_nonzero(episodes.success)),
     )
 
 
