@@ -55,6 +55,22 @@ def test_after_a_collapse_contexts_stay():
     assert metrics["teacher/stays"] == 1
 
 
+def test_one_program_serves_however_many_of_the_seeds_move(compilations):
+    teacher = ThresholdSPDL(threshold=4.8, update_offset=0)
+    states = [teacher.init(rng(), CONTEXTS)] * 5
+    few = EPISODES._replace(**{name: column[::200] for name, column in EPISODES._asdict().items()})
+    poor = few._replace(value=few.value - 1.0)
+
+    def update(*ended):
+        moved = teacher.update_block([rng()] * 5, CONTEXTS, states, ended)
+        return [float(state.mean[0]) for state, _ in moved]
+
+    means = update(few, few, few, few, few)
+    before = compilations.num
+    assert update(few, poor, few, poor, poor)[2] == means[2]
+    assert compilations.num == before
+
+
 def test_the_signal_may_be_the_return():
     teacher = ThresholdSPDL(threshold=4.8, update_offset=0, signal="return")
     wrong_critic = EPISODES._replace(value=np.zeros(len(GRID)))

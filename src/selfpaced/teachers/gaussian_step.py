@@ -127,15 +127,19 @@ def restrict(gaussian: Gaussian, covariance: Covariance) -> Gaussian:
     return gaussian if covariance == "full" else Gaussian.diagonal(gaussian.mean, gaussian.std)
 
 
-def gaussian_steps(updates: Sequence[Update]) -> list[GaussianStep]:
-    """Solve several updates of one size and direction; ten take little longer than one."""
+def gaussian_steps(updates: Sequence[Update], at_least: int = 0) -> list[GaussianStep]:
+    """Solve several updates of one size and direction; ten take little longer than one.
+
+    Every number of updates is compiled once. Where numbers vary, `at_least` is the largest one:
+    fewer are solved by the same program.
+    """
     directions = {update.direction for update in updates}
     require(len(directions) == 1, f"direction must be the same for all updates, got {directions}")
-    dense = iter(_solve_densely([update for update in updates if update.is_dense]))
+    dense = iter(_solve_densely([update for update in updates if update.is_dense], at_least))
     return [next(dense) if update.is_dense else _solve_structured(update) for update in updates]
 
 
-def _solve_densely(updates: Sequence[Update]) -> list[GaussianStep]:
+def _solve_densely(updates: Sequence[Update], at_least: int) -> list[GaussianStep]:
     largest = max((len(update.values) for update in updates), default=0)
     if largest == 0:
         return [_stay(update, update.current) for update in updates]
@@ -143,12 +147,13 @@ def _solve_densely(updates: Sequence[Update]) -> list[GaussianStep]:
     bucket = next((size for size in BUCKET_SIZES if size >= largest), 0)
     bucket = bucket or 1 << (largest - 1).bit_length()
     arguments = [_pad(update, bucket) for update in updates]
+    arguments += arguments[:1] * (at_least - len(updates))
     with jax.enable_x64(True):  # only this program; the rest of the process stays in float32
-        if len(updates) == 1:
+        if len(arguments) == 1:
             packed = [np.asarray(solve(*arguments[0], direction))]
         else:
             columns = [np.stack(column) for column in zip(*arguments, strict=True)]
-            packed = list(np.asarray(solve_together(*columns, direction)))
+            packed = list(np.asarray(solve_together(*columns, direction)))[: len(updates)]
     return [_unpack(update, row) for update, row in zip(updates, packed, strict=True)]
 
 

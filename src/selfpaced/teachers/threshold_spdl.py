@@ -156,7 +156,7 @@ class ThresholdSPDL:
             if ended.num and state.num_iterations > self.update_offset
         ]
         results = [(state, self._metrics(contexts, state)) for state in states]
-        moved = self._move(contexts, [states[index] for index in due])
+        moved = self._move(contexts, [states[index] for index in due], len(states))
         for index, result in zip(due, moved, strict=True):
             results[index] = result
         if self.window is None:
@@ -215,7 +215,7 @@ class ThresholdSPDL:
         return state._replace(window=window, num_episodes=np.array(len(window.value)))
 
     def _move(
-        self, contexts: ContextSpace, states: Sequence[ThresholdSPDLState]
+        self, contexts: ContextSpace, states: Sequence[ThresholdSPDLState], num_seeds: int
     ) -> list[tuple[ThresholdSPDLState, Metrics]]:
         """Solve the updates of several seeds together, each by its case."""
         updates = [self._prepare(contexts, state) for state in states]
@@ -226,6 +226,7 @@ class ThresholdSPDL:
             [updates[index] for index in moving],
             [cases[index] for index in moving],
             self.threshold,
+            num_seeds,
         )
         results = []
         for index, (state, update, case) in enumerate(zip(states, updates, cases, strict=True)):

@@ -20,28 +20,31 @@ Case = Literal["approach", "improve", "stay"]
 
 
 def threshold_steps(
-    updates: Sequence[Update], cases: Sequence[Case], threshold: float
+    updates: Sequence[Update], cases: Sequence[Case], threshold: float, num_seeds: int
 ) -> list[GaussianStep]:
-    """Return the steps of cases A and B; A is searched for where the target alone fails."""
+    """Return the steps of cases A and B; A is searched for where the target alone fails.
+
+    How many of the seeds take part differs from update to update.
+    """
     if not updates:
         return []
     first = [
         _with_alpha(update, 0.0) if case == "improve" else _towards_target(update)
         for update, case in zip(updates, cases, strict=True)
     ]
-    steps = gaussian_steps(first)
+    steps = gaussian_steps(first, at_least=num_seeds)
     failing = [
         index
         for index, (update, case) in enumerate(zip(updates, cases, strict=True))
         if case == "approach" and update.expected_value(steps[index].distribution) < threshold
     ]
-    found = _search([updates[index] for index in failing], threshold)
+    found = _search([updates[index] for index in failing], threshold, num_seeds)
     for index, step in zip(failing, found, strict=True):
         steps[index] = step
     return steps
 
 
-def _search(updates: Sequence[Update], threshold: float) -> list[GaussianStep]:
+def _search(updates: Sequence[Update], threshold: float, num_seeds: int) -> list[GaussianStep]:
     """Find alpha with J = threshold for several updates together; keep the best that reach it.
 
     J falls with alpha. The bracket of log alpha is halved, then shrunk by the Illinois rule.
@@ -52,14 +55,14 @@ def _search(updates: Sequence[Update], threshold: float) -> list[GaussianStep]:
     excess = np.zeros_like(bracket)  # J - threshold at its ends; zero: not known
     last_end = np.full(len(updates), -1)
     scales = np.array([_scale(update) for update in updates])
-    best = gaussian_steps([_with_alpha(update, 0.0) for update in updates])
+    best = gaussian_steps([_with_alpha(update, 0.0) for update in updates], num_seeds)
     for number in range(NUM_HALVINGS + NUM_SECANTS):
         share = np.full(len(updates), 0.5)
         known = np.flatnonzero((excess != 0.0).all(axis=1) & (number >= NUM_HALVINGS))
         share[known] = excess[known, 0] / (excess[known, 0] - excess[known, 1])
         tried = bracket[:, 0] + share * (bracket[:, 1] - bracket[:, 0])
         pairs = zip(updates, scales * np.exp(tried), strict=True)
-        steps = gaussian_steps([_with_alpha(update, alpha) for update, alpha in pairs])
+        steps = gaussian_steps([_with_alpha(update, alpha) for update, alpha in pairs], num_seeds)
         for index, (update, step) in enumerate(zip(updates, steps, strict=True)):
             above = update.expected_value(step.distribution) - threshold
             end = 0 if above >= 0 else 1
