@@ -4,12 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from selfpaced.runs.locks import training_lock
-from selfpaced.runs.processes import Listener, listen, started_workers, worker_settings
+from selfpaced.runs.processes import Listener, listen, started_workers
 from selfpaced.runs.replacement import create_run
 from tests.runs.small_runs import SHORT, is_free, wait_for
 
@@ -147,13 +146,3 @@ def test_a_folder_stays_locked_until_the_last_worker_of_a_killed_run_exits(folde
         assert process.wait() == -signal.SIGKILL
         assert not is_free(folder)
     wait_for(lambda: is_free(folder))
-
-
-def test_without_a_home_directory_compiled_programs_are_not_kept(monkeypatch):
-    def homeless():
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert "JAX_COMPILATION_CACHE_DIR" in worker_settings(is_hosted=False)
-    monkeypatch.setattr(Path, "home", homeless)
-    assert "JAX_COMPILATION_CACHE_DIR" not in worker_settings(is_hosted=False)

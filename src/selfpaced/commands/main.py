@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from selfpaced.errors import InterruptedRunError, SelfpacedError
+from selfpaced.runs.compilation import keep_compiled_programs
 from selfpaced.validation import require_choice
 
 _ORDER = (
@@ -81,7 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"selfpaced {version('selfpaced')}")
         else:
             require_choice("command", words[0], COMMANDS)
-            import_module(COMMANDS[words[0]].module).main(words[1:])
+            command = import_module(COMMANDS[words[0]].module)
+            if arguments is None:
+                keep_compiled_programs()
+            command.main(words[1:])
 
 
 @contextmanager

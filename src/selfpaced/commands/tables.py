@@ -17,7 +17,6 @@ from selfpaced.reports.comparison_tables import (
     format_return,
     warn_of_few_seeds,
 )
-from selfpaced.reports.figures import draw_run
 from selfpaced.runs.folder import RunFolder
 from selfpaced.statistics import percentage, plus_minus
 
@@ -50,6 +49,8 @@ def show_run(console: Console, folder: RunFolder) -> None:
         console.print(f"[yellow]warning:[/] {text}", highlight=False, soft_wrap=True)
     if len(failures) == num:
         return
+    from selfpaced.reports.figures import draw_run  # matplotlib, after training
+
     print("figures: " + ", ".join(str(path) for path in draw_run(folder)))  # paths unwrapped
 
 

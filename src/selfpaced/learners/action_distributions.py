@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, final
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
+import scipy  # loads its parts on first use
 
 from selfpaced.records import Spec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +55,8 @@ class ContextPath:
         share = num if most is None else max(min(num, most // num_seeds), 1)
         return pool[row, :, :share].reshape(-1, self.contexts.size)
 
-    def distance_to_target(self) -> tuple[Array, float]:
-        """Return W2 to the target [E], mean over seeds in box widths, and its noise floor.
+    def distance_to_target(self, rows: Sequence[int]) -> tuple[Array, float]:
+        """Return W2 to the target at some evaluations, mean over seeds in box widths; its floor.
 
         The floor is the distance of two draws from the target: as near as contexts can come.
         """
@@ -65,7 +66,7 @@ class ContextPath:
         targets = [unit(self.contexts.sample_target(rng, num)) for _ in range(num_seeds + 1)]
         distance = [
             np.mean([wasserstein(unit(each), one) for each, one in zip(row, targets, strict=False)])
-            for row in self.samples
+            for row in self.samples[list(rows)]
         ]
         floor = np.mean([wasserstein(one, targets[-1]) for one in targets[:-1]])
         return np.array(distance), float(floor)

@@ -68,7 +68,7 @@ def draw_contexts(folder: RunFolder) -> Figure:
     _plot_moments(upper, list(upper.subplots(1, NUM_MOMENTS)), path, moments)
     for component, axes in enumerate(lower.subplots(1, size)):
         _plot_component(axes, path, component, moments)
-    distance, floor = path.distance_to_target()
+    distance, floor = path.distance_to_target((0, -1))
     legend = (
         f"{_ABOVE}{'' if path.mean is None else _OUTLINES}\n{_BELOW}\n"
         f"W2 to the target in box widths: {distance[0]:.2f} at first, {distance[-1]:.2f} at last; "

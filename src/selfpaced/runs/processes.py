@@ -19,9 +19,10 @@ from typing import IO, final
 from selfpaced.errors import SelfpacedError, is_users_file
 from selfpaced.experiment import Experiment
 from selfpaced.runs.advice import record_advice
+from selfpaced.runs.compilation import compilation_settings
 from selfpaced.runs.cores import free_cores_first, share_cores, usable_cores
 from selfpaced.runs.folder import RunFolder
-from selfpaced.runs.storage import Notes, cache_folder
+from selfpaced.runs.storage import Notes
 
 _WORKER_SETTINGS = {
     # threads of BLAS cost more than they gain on operations this small
@@ -31,7 +32,6 @@ _WORKER_SETTINGS = {
     "JAX_PLATFORMS": "cpu",
     # on a GPU, the first worker would otherwise reserve most of the memory
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
 }
 # with a host simulator: thousands of short calls, each of them awaited
 _HOSTED_SETTINGS = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
@@ -60,10 +60,7 @@ class Listener:
 
 def worker_settings(is_hosted: bool) -> dict[str, str]:
     """Return the environment variables of worker processes."""
-    settings = _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {})
-    if cache := cache_folder():  # a second run with the same shapes starts in seconds
-        settings["JAX_COMPILATION_CACHE_DIR"] = str(cache / "compiled")
-    return settings
+    return _WORKER_SETTINGS | (_HOSTED_SETTINGS if is_hosted else {}) | compilation_settings()
 
 
 @final

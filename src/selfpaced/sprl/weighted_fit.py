@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads its parts on first use
 from scipy.linalg import solve_triangular
-from scipy.optimize import brentq
 
 from selfpaced.records import Array
 
@@ -113,4 +113,5 @@ def fit_within(moments: Sequence[Moments], max_kl: float) -> Fit:
     tightest = fit(MAX_ETA)
     if tightest.kl >= max_kl:
         return tightest
-    return fit(float(np.exp(brentq(excess, np.log(MIN_ETA), np.log(MAX_ETA), xtol=TOLERANCE))))
+    low, high = np.log(MIN_ETA), np.log(MAX_ETA)
+    return fit(float(np.exp(scipy.optimize.brentq(excess, low, high, xtol=TOLERANCE))))

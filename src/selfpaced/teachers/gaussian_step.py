@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, get_args
 
 import jax
 import numpy as np
+import scipy  # loads its parts on first use
 from numpy.typing import ArrayLike
-from scipy.optimize import bisect
 
 from selfpaced.contexts import Gaussian
 from selfpaced.errors import SelfpacedError, require
@@ -228,7 +228,7 @@ def _raise_to_bound(
 
     # all the way if that leaves the solver some room, else to half the trust region
     all_the_way = beyond_half(1.0) <= 0.4 * max_kl
-    start = raised(1.0 if all_the_way else bisect(beyond_half, 0.0, 1.0, rtol=1e-6))
+    start = raised(1.0 if all_the_way else scipy.optimize.bisect(beyond_half, 0.0, 1.0, rtol=1e-6))
     return start, np.minimum(bound, np.diag(start.cholesky))
 
 

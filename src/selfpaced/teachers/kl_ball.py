@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # loads its parts on first use
 
 from selfpaced.records import Array
 
@@ -34,7 +34,7 @@ class Ball(NamedTuple):
         first = radial[: len(self.low)]
         if (first >= self.low).all() and (first <= self.high).all():
             return radial
-        return self._clip(u, brentq(self._excess, 0.0, 1.0, args=(u,), xtol=1e-10))
+        return self._clip(u, scipy.optimize.brentq(self._excess, 0.0, 1.0, args=(u,), xtol=1e-10))
 
     def _clip(self, u: Array, share: float) -> Array:
         clipped, size = share * u, len(self.low)

@@ -7,7 +7,7 @@ variable, in any number of dimensions.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # loads its parts on first use
 
 from selfpaced.contexts import Gaussian
 from selfpaced.records import Array
@@ -47,7 +47,7 @@ def approach(
         return float(0.5 * ((variance - 1.0 - np.log(variance)).sum() + mean @ mean)) - max_kl
 
     low, high = LOG_MULTIPLIERS
-    root = low if excess(low) <= 0.0 else brentq(excess, low, high, xtol=1e-6)
+    root = low if excess(low) <= 0.0 else scipy.optimize.brentq(excess, low, high, xtol=1e-6)
     multiplier = float(np.exp(root))
     std = np.sqrt((1.0 + multiplier) / (precision + multiplier))
     factor = cholesky @ (axes * std)
@@ -76,7 +76,7 @@ def retreat(current: Gaussian, contexts: Array, max_kl: float) -> Gaussian:
 
     if excess(MAX_SHARE) <= 0.0:
         return mixed(MAX_SHARE)
-    return mixed(float(brentq(excess, 0.0, MAX_SHARE, xtol=1e-4)))
+    return mixed(float(scipy.optimize.brentq(excess, 0.0, MAX_SHARE, xtol=1e-4)))
 
 
 def with_least_std(gaussian: Gaussian, least: Array) -> Gaussian:
