@@ -21,6 +21,14 @@ def test_whole_runs_are_confirmed_and_damaged_files_are_named(tmp_path, capsys):
     assert "1 damaged files" in output.err
 
 
+def test_a_checkpoint_is_missed_if_its_record_is_there(tmp_path, capsys):
+    run = invented_run(tmp_path / "run", seeds=(1,), reached=[12])
+    run.files()[0].newest.unlink()
+    with pytest.raises(SystemExit):
+        main(["verify", str(run.path)])
+    assert "block-0.safetensors is missing" in capsys.readouterr().out
+
+
 def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["verify", str(tmp_path)])

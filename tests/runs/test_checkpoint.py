@@ -153,6 +153,15 @@ def test_every_flipped_bit_of_a_checkpoint_is_found(saved):
         files.newest.write_bytes(content)
 
 
+@pytest.mark.parametrize("word", [b'"checksum', b'"format', b'"notes', b"__metadata__"])
+def test_a_flipped_bit_in_a_name_of_the_header_is_damage_and_not_another_version(saved, word):
+    _, files, _ = saved
+    content = files.newest.read_bytes()
+    files.newest.write_bytes(content.replace(word, word[:-1] + bytes([word[-1] ^ 1]), 1))
+    with pytest.raises(SelfpacedError, match="is damaged"):
+        read_saved(files.newest)
+
+
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_used(saved, training):
     checkpoint, files, _ = saved
     advance(checkpoint, training, 1)

@@ -102,8 +102,8 @@ class Checkpoint:
 
     def restore(self, path: Path) -> Checkpoint:
         """Return what was saved; this checkpoint gives structure, types and shapes."""
-        arrays, _ = read_arrays(path)
         notes = read_checked_notes(path)
+        arrays, _ = read_arrays(path, is_signed=True)
         require(
             tuple(notes["seeds"]) == self.seeds,
             f"{path} must hold the seeds {self.seeds}, got {tuple(notes['seeds'])}; is it of "
@@ -165,7 +165,7 @@ def read_saved(path: Path) -> Saved:
     """Read a checkpoint without the experiment's code."""
     notes = read_checked_notes(path)
     policy = set(notes["policy"])
-    arrays, _ = read_arrays(path, policy.__contains__)
+    arrays, _ = read_arrays(path, policy.__contains__, is_signed=True)
     return Saved(notes, {name.removeprefix(f"{_KEPT}/"): array for name, array in arrays.items()})
 
 
@@ -179,6 +179,7 @@ def read_checked_notes(path: Path) -> Notes:
     notes = read_notes(path)
     found = notes.get("format", 1)
     if found != FORMAT:
+        read_arrays(path)  # or raise: it is damaged
         raise OutdatedCheckpointError(
             f"format of {path} must be {FORMAT}, got {found}; finish the run with the version of "
             "selfpaced that started it, or run it again"

@@ -172,17 +172,18 @@ def write_arrays(path: Path, arrays: Mapping[str, Array], notes: Notes) -> None:
 
 
 def read_arrays(
-    path: Path, wanted: Callable[[str], bool] = lambda name: True
+    path: Path, wanted: Callable[[str], bool] = lambda name: True, is_signed: bool = False
 ) -> tuple[dict[str, Array], Notes]:
     """Read arrays whose names are wanted, and the notes; raise `SelfpacedError` if damaged.
 
-    The checksum covers all arrays, wanted or not. Files of earlier versions have none.
+    The checksum covers all arrays, wanted or not. Files of earlier versions have none, which
+    `is_signed` refuses.
     """
     with _opened(path) as file:
         names, notes = list(file.keys()), _notes(file)
         arrays = {name: file.get_tensor(name) for name in names}
         expected = notes.pop("checksum", None)
-        found = _checksum_of(arrays, notes) if expected else None
+        found = _checksum_of(arrays, notes) if expected or is_signed else None
         require(
             expected == found,
             f"{path} is damaged (its checksum must be {expected}, got {found}); restore it or run "
@@ -226,9 +227,9 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _notes(file: Any) -> Notes:
-    notes = json.loads((file.metadata() or {}).get("notes", "{}"))
+    notes = json.loads((file.metadata() or {}).get("notes", "null"))
     if not isinstance(notes, dict):
-        raise ValueError("its notes are no JSON object")
+        raise ValueError("its notes are missing or no JSON object")
     return notes
 
 

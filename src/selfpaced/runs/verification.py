@@ -83,10 +83,14 @@ def _verify_blocks(folder: RunFolder) -> list[Finding]:
         blocks = folder.files()
     except SelfpacedError:  # reported with experiment.json
         return []
+    has_summary = (folder.path / "summary.json").exists()  # it is made from checkpoints
     for files in blocks:
-        if not (files.newest.exists() or files.previous.exists()):
-            continue
         name = f"{folder.checkpoints.name}/{files.newest.name}"
+        if not (files.newest.exists() or files.previous.exists()):
+            if has_summary and files.history.exists():
+                text = f"{files.newest} is missing; restore it, or its block starts again"
+                findings.append(Finding(name, "damaged", text))
+            continue
         try:
             warning = files.warning()
             files.failures()
