@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tests.faults.command_lines import command_lines
 from tests.faults.conduct import conduct
 from tests.faults.corruptions import corruptions
 from tests.faults.disk import Disk, refusals
@@ -27,6 +28,7 @@ def main() -> None:
             corruptions(300, seed, place),
             presets(300, seed, place),
             flags(600, seed),
+            command_lines(250, seed, place),
             misbehaviours(200, place),
             conduct(place),
             refusals(Disk(place / "refusals")),

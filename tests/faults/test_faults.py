@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.faults.command_lines import command_lines
 from tests.faults.conduct import conduct, hang
 from tests.faults.corruptions import corruptions
 from tests.faults.disk import Disk, refusals
@@ -27,6 +28,12 @@ def test_strange_flag_values_are_refused_in_one_line(capsys):
     tried = flags(40, 1)
     assert tried.examples == []
     assert tried.counts["refused in one line"] > 20
+
+
+def test_commands_on_damaged_folders_do_the_same_or_refuse_in_one_line(tmp_path):
+    tried = command_lines(28, 1, tmp_path)
+    assert tried.examples == []
+    assert tried.counts["refused in one line"] > 10
 
 
 def test_what_users_code_returns_is_refused_with_the_name_of_its_class(tmp_path):

@@ -26,13 +26,13 @@ def invented_run(
     Policies are as initialised.
     """
     learner = settings.pop("learner", PPO(hidden=(4,)))
+    method = make_method({"teacher": default_part("teacher", teacher), "learner": learner})
     experiment = replace(
         neurips2020("point-mass-3d"),
         problem=problem,
-        method=make_method({"teacher": default_part("teacher", teacher), "learner": learner}),
         seeds=seeds,
         iterations=ITERATIONS,
-        **settings,
+        **({"method": method} | settings),
     )
     reached = reached or [ITERATIONS] * len(seeds)
     blocks = [(seed,) for seed in seeds]
