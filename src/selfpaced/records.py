@@ -137,7 +137,7 @@ def _numeric(name: str, column: ArrayLike) -> Array:
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
         if not array.size and array.dtype != object:
-            return array.astype(float)
+            return np.zeros(array.shape)  # of any type: a cast might warn
         raise SelfpacedError(
             f"{_spoken(name)} must be an array of numbers, got {type(column).__name__} of "
             f"{array.dtype}; stack the episodes with numpy.array"
