@@ -11,6 +11,7 @@ from selfpaced.statistics import (
     mean_and_standard_error,
     median_time,
     probability_of_improvement,
+    rate,
     t_test,
     time_to_threshold,
 )
@@ -156,3 +157,11 @@ def test_the_median_time_counts_seeds_that_never_reach_the_threshold():
     assert math.isnan(median_time([5, None, None]))
     assert math.isnan(median_time([5, None]))
     assert median_time([5, 10]) == 7.5
+
+
+def test_the_interval_of_a_rate_is_wilsons_and_never_empty():
+    assert rate(3, 20) == pytest.approx((0.15, 0.0524, 0.3604), abs=1e-4)
+    assert rate(0, 60).high == pytest.approx(1.96**2 / (60 + 1.96**2), abs=1e-4)
+    assert rate(60, 60)[:2] == pytest.approx((1.0, 0.9398), abs=1e-4)
+    with pytest.raises(SelfpacedError, match=r"num must lie in \[0, 5\], got 6"):
+        rate(6, 5)

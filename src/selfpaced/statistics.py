@@ -77,6 +77,19 @@ def bootstrapped_mean(values: ArrayLike) -> Estimate:
     return _bootstrapped(np.mean, _samples(values))
 
 
+def rate(num: int, total: int) -> Estimate:
+    """Return the share of seeds with some property, and its interval after Wilson.
+
+    Example:
+        >>> from selfpaced.statistics import rate
+        >>> [round(bound, 3) for bound in rate(0, 60)]
+        [0.0, 0.0, 0.06]
+    """
+    require(0 <= num <= total > 0, f"num must lie in [0, {total}], got {num}")
+    interval = scipy.stats.binomtest(num, total).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(num / total, float(interval.low), float(interval.high))
+
+
 def probability_of_improvement(values: ArrayLike, others: ArrayLike) -> Estimate:
     """Return the probability that a seed of `values` beats a seed of `others`; ties count half."""
     return _bootstrapped(_share_of_wins, _samples(values), _samples(others))
