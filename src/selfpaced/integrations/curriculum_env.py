@@ -26,7 +26,7 @@ from selfpaced.environments.hand_over import (
     reset_in_context,
 )
 from selfpaced.environments.watched_options import WatchedOptions
-from selfpaced.errors import SelfpacedWarning, require
+from selfpaced.errors import SelfpacedError, SelfpacedWarning, require
 from selfpaced.records import Array
 from selfpaced.validation import is_real
 
@@ -204,10 +204,9 @@ class CurriculumEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Apply one action; report the episode in the info of its last step."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         observation = self._observed(observation)
-        require(
-            is_real(reward),
-            f"{type(self.unwrapped).__name__}.step must return a number as reward, got {reward!r}",
-        )
+        if not is_real(reward):
+            name = type(self.unwrapped).__name__
+            raise SelfpacedError(f"{name}.step must return a number as reward, got {reward!r}")
         self._return += self._weight * float(reward)
         self._weight *= self.discount
         self._length += 1
