@@ -54,6 +54,74 @@ def whitened_mean(old, new):
 # the steps
 
 
+@pytest.mark.parametrize("units", [(1e-4, 1e5), (1e6, 1e-6)])
+def test_units_of_the_components_do_not_matter(units):
+    scale = np.array(units)
+
+    def in_units(gaussian):
+        return Gaussian(scale * gaussian.mean, scale[:, None] * gaussian.cholesky)
+
+    contexts, slope = rng().normal((1.0, 2.0), (0.3, 0.1), (50, 2)), np.array([1.0, 0.5])
+    steps = {
+        "approach": (
+            approach(P, TARGET, slope, 0.0, 0.05),
+            approach(in_units(P), in_units(TARGET), slope, 0.0, 0.05),
+        ),
+        "retreat": (retreat(P, contexts, 0.05), retreat(in_units(P), scale * contexts, 0.05)),
+    }
+    for plain, scaled in steps.values():
+        assert in_units(plain).kl(scaled) == pytest.approx(0.0, abs=1e-8)
+    for teacher in (MASTERY, replace(MASTERY, covariance="diagonal")):
+        least = [
+            teacher.least_updates(space, teacher.init(rng(), space))
+            for space in (
+                CONTEXTS,
+                replace(
+                    CONTEXTS,
+                    lower=tuple(scale * CONTEXTS.lower),
+                    upper=tuple(scale * CONTEXTS.upper),
+                    initial=in_units(CONTEXTS.initial),
+                    target=in_units(CONTEXTS.target),
+                ),
+            )
+        ]
+        assert least[0] == least[1] < 100
+
+
+def learned(skill, returns):
+    """Return a learner that solves what is up to `skill` standard deviations from the start."""
+
+    def outcome(drawn):
+        solved = np.linalg.norm(drawn / (1.0, 0.5), axis=1) < skill
+        return returns(drawn, solved), solved
+
+    return outcome
+
+
+@pytest.mark.parametrize(
+    "returns",
+    [
+        lambda drawn, solved: 1.0 * solved,
+        lambda drawn, solved: -np.where(solved, 10.0 + 10.0 * np.abs(drawn[:, 0]), 100.0),
+        lambda drawn, solved: 1000.0 + solved,
+        lambda drawn, solved: solved * np.exp(rng(2).normal(0.0, 1.5, len(drawn))),
+        lambda drawn, solved: solved * (1.0 + 5.0 * np.abs(drawn[:, 0])),
+    ],
+    ids=["sparse", "falling and negative", "nearly constant", "heavy tails", "rising"],
+)
+def test_with_success_contexts_arrive_whatever_the_returns(returns):
+    _, rows = train(MASTERY, CONTEXTS, 100, learned(7.0, returns))
+    assert rows[-1]["teacher/kl_to_target"] < 0.1
+
+
+def test_without_success_returns_that_fall_on_the_way_stop_the_contexts():
+    def outcome(drawn):
+        return -10.0 * np.linalg.norm(drawn, axis=1), False
+
+    _, rows = train(MASTERY, CONTEXTS, 100, outcome)
+    assert rows[-1]["teacher/kl_to_target"] > 10.0
+
+
 def test_without_a_constraint_a_step_uses_the_whole_trust_region():
     new = approach(P, TARGET, np.zeros(2), 1.0, 0.05)
     assert new.kl(P) == pytest.approx(0.05, rel=1e-4)

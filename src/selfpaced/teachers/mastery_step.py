@@ -14,7 +14,7 @@ from selfpaced.records import Array
 
 LOG_MULTIPLIERS = (-30.0, 50.0)  # of the trust region
 MAX_SHARE = 0.9  # of mastered contexts in a retreat
-RIDGE = 1e-12  # relative to the trace of a covariance
+RIDGE = 1e-12  # relative to the variance of each component, so that units do not matter
 
 
 def approach(
@@ -86,6 +86,5 @@ def with_least_std(gaussian: Gaussian, least: Array) -> Gaussian:
 
 
 def _cholesky(covariance: Array) -> Array:
-    ridge = RIDGE * np.trace(covariance)
-    factor: Array = np.linalg.cholesky(covariance + ridge * np.eye(len(covariance)))
+    factor: Array = np.linalg.cholesky(covariance + RIDGE * np.diag(np.diag(covariance)))
     return factor
