@@ -215,6 +215,17 @@ def test_a_long_wait_below_the_level_names_share_and_level():
     assert "mastery_level is 70 %" in text
 
 
+def test_a_long_wait_without_any_success_is_blamed_on_returns_that_cannot_be_compared():
+    def cost(contexts):
+        return -10.0 * np.abs(contexts[:, 1] - 6.0)  # as good as can be, and lower on the way
+
+    state = trained(MASTERY, LONG_WAIT + 20, returns=cost, success=False)
+    _, text = sorted(advice(MASTERY, state), key=len)
+    assert text.startswith("contexts have not approached the target for")
+    assert "likely cause: without success, returns of all contexts are measured by one" in text
+    assert "report success" in text
+
+
 def test_a_success_that_is_never_true_is_called_not_reported_or_never_true():
     (text,) = advice(MASTERY, trained(MASTERY, 2, num=50, success=False))
     assert text.startswith(

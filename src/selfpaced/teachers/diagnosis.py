@@ -216,11 +216,20 @@ def waiting(progress: Progress, level: float) -> str:
     """Return a warning if pacing by mastery has not approached the target for long."""
     if progress.num_waiting < LONG_WAIT or progress.kl <= FAR:
         return ""
-    return (
+    seen = (
         f"contexts have not approached the target for {progress.num_waiting} updates: "
         f"{100 * progress.mastered:.0f} % of the latest episodes are mastered, mastery_level is "
-        f"{100 * level:.0f} %; likely cause: the learner does not improve in these contexts; start "
-        "from easier contexts, train the learner more per iteration, or lower mastery_level"
+        f"{100 * level:.0f} %"
+    )
+    if not progress.num_successes:
+        return (
+            f"{seen}; likely cause: without success, returns of all contexts are measured by one "
+            "threshold, and here the best ones differ between contexts or are rare; report "
+            "success, or give solved episodes about the same return in every context"
+        )
+    return (
+        f"{seen}; likely cause: the learner does not improve in these contexts; start from easier "
+        "contexts, train the learner more per iteration, or lower mastery_level"
     )
 
 
