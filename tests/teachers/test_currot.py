@@ -151,6 +151,14 @@ def test_too_few_iterations_are_reported():
     assert not advice(TEACHER, state, 30)
 
 
+def test_returns_that_hardly_differ_are_reported_if_they_have_to_give_the_threshold():
+    for teacher, num_warnings in [(CURROT(), 1), (CURROT(threshold=0.5), 0)]:
+        equal = play(teacher, SQUARE, lambda drawn: np.ones(len(drawn)), 3)[-1]
+        texts = advice(teacher, equal)
+        assert len(texts) == num_warnings
+        assert all(text.startswith("the returns of 120 episodes differ by less") for text in texts)
+
+
 def test_a_chunk_must_be_smaller_than_the_number_of_particles():
     with pytest.raises(SelfpacedError, match="num_rollouts must be below num_particles"):
         CURROT(num_particles=20, num_rollouts=20)

@@ -24,7 +24,7 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.distributions.transport import assign, wasserstein
 from selfpaced.errors import require
 from selfpaced.records import Array, Episodes, Metrics
-from selfpaced.teachers.diagnosis import without_failure, without_success
+from selfpaced.teachers.diagnosis import equal_returns, without_failure, without_success
 from selfpaced.teachers.kernel_regression import regress
 from selfpaced.teachers.mastery import MasteryMemory
 from selfpaced.teachers.outcome import Outcomes, Signal, outcome_of, threshold_of
@@ -156,18 +156,21 @@ class CURROT:
     def advice(
         self, contexts: ContextSpace, state: CURROTState, num_remaining: int
     ) -> tuple[str, ...]:
-        """Warn of too few updates, and of a success signal that is always false or always true."""
+        """Warn of too few updates, and of outcomes that do not tell what is easy."""
         num_episodes, num_successes = int(state.num_episodes), int(state.num_successes)
-        texts = [self._too_few_updates(contexts, state, num_remaining)]
+        remedy = "train longer, lower num_rollouts, or raise radius"
+        texts = [self.budget_advice(contexts, state, num_remaining, remedy)]
         if self.signal == "success":
             consequence, remedy = "contexts cannot move", 'report it, or set signal="return"'
             texts.append(without_success(num_episodes, num_successes, consequence, remedy))
             consequence = "contexts move to the target as fast as radius allows"
             texts.append(without_failure(num_episodes, num_successes, consequence))
+        elif self.threshold is None:
+            texts.append(equal_returns(num_episodes, state.memory.threshold))
         return tuple(text for text in texts if text)
 
-    def _too_few_updates(
-        self, contexts: ContextSpace, state: CURROTState, num_remaining: int
+    def budget_advice(
+        self, contexts: ContextSpace, state: CURROTState, num_remaining: int, remedy: str
     ) -> str:
         """Return a warning if particles cannot arrive even if nothing stops them."""
         if not state.num_iterations or not state.num_episodes:
@@ -182,8 +185,7 @@ class CURROT:
             return ""
         return (
             f"{num_remaining} remaining iterations cannot reach the target: {num_needed} updates "
-            f"are needed, about {num_updates:.0f} will be made; train longer, lower num_rollouts, "
-            "or raise radius"
+            f"are needed, about {num_updates:.0f} will be made; {remedy}"
         )
 
     def _learn(

@@ -267,6 +267,17 @@ def without_failure(num_episodes: int, num_successes: int, consequence: str) -> 
     )
 
 
+def equal_returns(num_episodes: int, threshold: float) -> str:
+    """Return a warning if returns have not been different enough for a threshold."""
+    if num_episodes < MIN_EPISODES or np.isfinite(threshold):
+        return ""
+    return (
+        f"the returns of {num_episodes} episodes differ by less than a tenth of their size, so "
+        "every context counts as easy, and contexts move to the target; check that the reward "
+        'tells better episodes from worse ones, or use CURROT with signal="success"'
+    )
+
+
 def _appended(latest: Array, value: float) -> Array:
     appended = np.empty_like(latest)
     appended[:-1], appended[-1] = latest[1:], value
