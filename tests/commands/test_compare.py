@@ -82,6 +82,27 @@ def test_a_cell_that_fails_keeps_its_message_and_the_others_go_on(tmp_path, trai
     assert [row["teacher"] for row in read_table(tmp_path)] == ["spdl", "random"]
 
 
+def lose_all_seeds(folder):
+    """Mark all seeds of a finished cell as failed."""
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["failed_seeds"] = [{"seed": seed, "reason": "NaN"} for seed in (1, 2, 3)]
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def test_cells_of_which_all_seeds_failed_are_named(tmp_path, trainer):
+    main(arguments(tmp_path))
+    lose_all_seeds(tmp_path / "spdl-ppo")
+    main(arguments(tmp_path))
+    text = (tmp_path / "comparison.md").read_text()
+    assert "- all seeds of spdl-ppo have failed (reasons: summary.json; try again:" in text
+    assert "not finished" not in text
+    assert [row["teacher"] for row in read_table(tmp_path)] == ["default", "random"]
+    lose_all_seeds(tmp_path / "default-ppo")
+    lose_all_seeds(tmp_path / "random-ppo")
+    with pytest.raises(SelfpacedError, match=r"all seeds of all cells in .* have failed"):
+        main(arguments(tmp_path))
+
+
 def test_the_defaults_are_all_teachers_with_ppo():
     options = Options("point-mass-3d")
     assert options.folder == Path("runs/compare-point-mass-3d")

@@ -28,7 +28,7 @@ def test_the_report_has_the_papers_results_beside_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "run_cells", lambda *_: None)
     monkeypatch.setattr(
         reproduce,
-        "read_outcomes",
+        "require_outcomes",
         lambda cells: [invent_outcome(cell, levels.get(cell.teacher, 0.5)) for cell in cells],
     )
     monkeypatch.setattr(reproduction, "draw_together", draw_together)
@@ -58,7 +58,7 @@ def test_without_a_result_all_are_listed(capsys):
 
 def test_published_curves_are_shown_beside_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "run_cells", lambda *_: None)
-    monkeypatch.setattr(reproduce, "read_outcomes", lambda cells: [curve(cell) for cell in cells])
+    monkeypatch.setattr(reproduce, "require_outcomes", lambda cells: list(map(curve, cells)))
     monkeypatch.setattr(reproduction, "draw_together", lambda *_: [])
     out = str(tmp_path)
     reproduce.main(["currot", "--teachers", "currot,random", "--seeds", "3", "--out", out])

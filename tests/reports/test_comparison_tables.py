@@ -54,6 +54,15 @@ def _outcomes():
     ]
 
 
+def test_failed_seeds_are_marked_and_in_no_number(outcomes):
+    outcomes[0] = replace(outcomes[0], failed_seeds=(6, 7))
+    rows = tabulate(outcomes)
+    assert (rows[0].name, rows[0].seeds) == ("spdl (2 of 7 failed)", 5)
+    assert rows[0].mean == pytest.approx(GOOD.mean())
+    text = describe([each.cell for each in outcomes], outcomes, rows, "selfpaced compare")
+    assert "failed seeds of spdl-ppo: 6, 7 (they are in no number above; reasons:" in text
+
+
 def test_rows_hold_the_statistics_of_the_final_returns(outcomes):
     row = tabulate(outcomes)[2]
     assert (row.problem, row.teacher, row.learner, row.seeds, row.iterations) == (

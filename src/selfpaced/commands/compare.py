@@ -42,7 +42,14 @@ from selfpaced.reports.comparison_tables import (
 from selfpaced.reports.curricula import draw_contexts_together
 from selfpaced.reports.style import save
 from selfpaced.runs.folder import folder_name
-from selfpaced.studies.comparison import Cell, plan_cells, read_outcomes, run_cells
+from selfpaced.studies.comparison import (
+    Cell,
+    Outcome,
+    plan_cells,
+    read_outcomes,
+    require_outcomes,
+    run_cells,
+)
 from selfpaced.studies.search import combinations
 
 
@@ -152,19 +159,19 @@ def main(arguments: list[str]) -> None:
         )
     except (InterruptedRunError, SelfpacedError):
         with suppress(SelfpacedError):  # the first error is the one to report
-            _write_report(options, cells)
+            if outcomes := read_outcomes(cells):
+                _write_report(options, cells, outcomes)
         raise
-    rows, paths = _write_report(options, cells)
+    rows, paths = _write_report(options, cells, require_outcomes(cells))
     show_comparison(console, rows)
     names = ", ".join(str(path.relative_to(options.folder)) for path in paths)
     print(f"in {options.folder}: {names}")  # paths unwrapped
 
 
-def _write_report(options: Options, cells: Sequence[Cell]) -> tuple[list[Row], list[Path]]:
+def _write_report(
+    options: Options, cells: Sequence[Cell], outcomes: Sequence[Outcome]
+) -> tuple[list[Row], list[Path]]:
     """Write tables and figures of the finished cells."""
-    outcomes = read_outcomes(cells)
-    if not outcomes:
-        return [], []
     rows, improvements = tabulate(outcomes, options.threshold), compare_pairs(outcomes)
     text = describe(cells, outcomes, rows, options.command())
     paths = write_tables(options.folder, rows, improvements, text)

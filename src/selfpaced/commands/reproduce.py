@@ -22,7 +22,7 @@ from selfpaced.commands.options import (
 )
 from selfpaced.commands.progress import Progress, announcer
 from selfpaced.reports.reproduction import write_report
-from selfpaced.studies.comparison import Cell, read_outcomes, run_cells
+from selfpaced.studies.comparison import Cell, require_outcomes, run_cells
 from selfpaced.studies.reproduction import RESULTS, Result, plan_result
 from selfpaced.validation import require_choice
 
@@ -70,6 +70,6 @@ def main(arguments: list[str]) -> None:
         options.engine.make(),
         options.logs.make(),
     )
-    text, figures = write_report(options.result, result, read_outcomes(cells), options.out)
+    text, figures = write_report(options.result, result, require_outcomes(cells), options.out)
     console.print(Markdown(text))
     print("figures: " + ", ".join(map(str, figures)))  # paths unwrapped

@@ -26,7 +26,7 @@ from selfpaced.commands.progress import Progress, announcer
 from selfpaced.experiment import Experiment
 from selfpaced.presets.neurips2020 import published
 from selfpaced.statistics import plus_minus
-from selfpaced.studies.comparison import read_outcomes, run_cells
+from selfpaced.studies.comparison import require_outcomes, run_cells
 from selfpaced.studies.preset_files import require_use, split_presets, with_preset_files
 from selfpaced.studies.search import (
     Ranked,
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> None:
         options.logs.make(),
         options.overwrite,
     )
-    ranked = rank(read_outcomes(cells))
+    ranked = rank(require_outcomes(cells))
     preset = write_search(folder, grid, ranked)
     _show(console, f"{options.problem}: {teacher} + {learner}", grid, ranked)
     console.print(

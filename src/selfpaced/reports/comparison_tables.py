@@ -285,13 +285,20 @@ def _origin(cells: Sequence[Cell], outcomes: Sequence[Outcome]) -> str:
         for outcome in outcomes
     )
     lines += [f"- versions: {text}" for text in versions]
-    finished = {outcome.cell.path for outcome in outcomes}
-    missing = [cell.path.name for cell in cells if cell.path not in finished]
+    shown = {outcome.cell.path for outcome in outcomes}
+    others = [cell for cell in cells if cell.path not in shown]
+    lost = [cell for cell in others if cell.folder.is_finished]
+    missing = [cell.path.name for cell in others if cell not in lost]
     failed = [(outcome.cell, outcome.failed_seeds) for outcome in outcomes if outcome.failed_seeds]
     lines += [
         f"- failed seeds of {cell.path.name}: {', '.join(map(str, seeds))} (they are in no number "
         f"above; reasons: summary.json; try again: `selfpaced resume {cell.path} --retry-failed`)"
         for cell, seeds in failed
+    ]
+    lines += [
+        f"- all seeds of {cell.path.name} have failed (reasons: summary.json; try again: "
+        f"`selfpaced resume {cell.path} --retry-failed`)"
+        for cell in lost
     ]
     if missing:
         lines.append(f"- not finished yet: {', '.join(missing)} (repeat the command to continue)")

@@ -210,6 +210,22 @@ def read_outcomes(cells: Sequence[Cell]) -> list[Outcome]:
     return [read_outcome(cell) for cell in finished if cell.folder.counted_seeds()]
 
 
+def require_outcomes(cells: Sequence[Cell]) -> list[Outcome]:
+    """Return the outcomes of the finished cells, at least one.
+
+    Raises:
+        SelfpacedError: all seeds of all cells have failed.
+    """
+    outcomes = read_outcomes(cells)
+    require(
+        len(outcomes) > 0,
+        f"all seeds of all cells in {cells[0].path.parent} have failed, for reasons that are in "
+        "failed_seeds of their summary.json; correct the cause, then try each again with "
+        "`selfpaced resume RUN --retry-failed`",
+    )
+    return outcomes
+
+
 def read_outcome(cell: Cell) -> Outcome:
     """Return the outcome of a finished cell.
 
