@@ -56,6 +56,12 @@ def test_a_run_can_be_verified_without_its_code(evil):
     assert not has_run(evil)
 
 
+@pytest.mark.parametrize("words", [["export", "--out"], ["report", "--no-episodes", "--out"]])
+def test_tables_and_reports_are_made_without_its_code(evil, words, tmp_path):
+    main([words[0], str(evil.path), *words[1:], str(tmp_path / "out")])
+    assert not has_run(evil)
+
+
 def test_a_preset_imports_nothing(evil, tmp_path):
     preset = tmp_path / "preset.json"
     preset.write_text(json.dumps(evil.description()["experiment"]))
