@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +55,8 @@ if moment == "drawing":
     Figure.savefig = killing(Figure.savefig, num)
 draw_run(folder)
 """
-MOMENTS = ("start-up", "training and evaluation", "export", "drawing")
+MOMENTS = ("start-up", "training", "evaluation", "export", "drawing")
+FUNCTIONS = {"training": "_iterate", "evaluation": "_evaluate"}  # of the worker
 VICTIMS = ("parent", "worker", "all")
 METHODS = [
     *((teacher, "ppo") for teacher in TEACHERS),
@@ -99,7 +102,7 @@ def kills(num: int, seed: int, place: Path, planned: list[Experiment] | None = N
     wholes = [carry_out(experiment, place / f"whole-{n}") for n, experiment in enumerate(planned)]
     for number in range(num):
         whole = wholes[number % len(wholes)]
-        # every experiment at every moment, every moment with every victim
+        # every experiment at most moments, every moment with every victim
         moment = MOMENTS[(number + number // len(wholes)) % len(MOMENTS)]
         victim = VICTIMS[number // len(MOMENTS) % len(VICTIMS)]
         outcome, details = outcome_of_kill(whole, place / f"killed-{number}", moment, victim, rng)
@@ -142,27 +145,61 @@ def kill_one(whole: Whole, path: Path, moment: str, victim: str, rng: np.random.
     process = subprocess.Popen(
         command, start_new_session=True, env=environment, stderr=subprocess.DEVNULL
     )
-    if moment in ("start-up", "training and evaluation"):
-        low, high = (0.05, 0.5) if moment == "start-up" else (0.5, 1.0)
-        time.sleep(float(rng.uniform(low, high)) * whole.seconds)
-        strike(process, victim, rng)
+    if moment == "start-up":
+        time.sleep(float(rng.uniform(0.05, 0.5)) * whole.seconds)
+        strike(process, victim, workers_of(process), rng)
+    elif moment in FUNCTIONS:
+        time.sleep(float(rng.uniform(0.3, 0.8)) * whole.seconds)
+        while process.poll() is None:
+            workers = workers_of(process)
+            if workers and stop_in(FUNCTIONS[moment], workers[0], path):
+                strike(process, victim, workers, rng)
+                break
+            time.sleep(0.01)
     process.wait()
     while not is_free(RunFolder(path)):
         time.sleep(0.1)
 
 
-def strike(process: subprocess.Popen[bytes], victim: str, rng: np.random.Generator) -> None:
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    workers = [int(word) for word in children.read_text().split()] if children.exists() else []
+    try:
+        return [int(word) for word in children.read_text().split()]
+    except OSError:  # it has just ended
+        return []
+
+
+def stop_in(function: str, worker: int, path: Path) -> bool:
+    """Stop a worker and return whether it is in this function; if not, let it go on."""
+    try:
+        words = Path(f"/proc/{worker}/cmdline").read_bytes().split(b"\0")
+        (caught,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{worker}/status").read_text())
+        if not int(caught, 16) >> (signal.SIGUSR1 - 1) & 1:  # it would be killed by the signal
+            return False
+        with open(path / "checkpoints" / f"block-{words[-3].decode()}.log") as log:
+            log.seek(0, os.SEEK_END)
+            os.kill(worker, signal.SIGUSR1)  # it writes where it is
+            time.sleep(0.002)
+            os.kill(worker, signal.SIGSTOP)
+            if f" in {function}\n" in log.read():
+                return True
+        os.kill(worker, signal.SIGCONT)
+    except (OSError, ValueError):  # it has just started or ended
+        pass
+    return False
+
+
+def strike(
+    process: subprocess.Popen[bytes], victim: str, workers: list[int], rng: np.random.Generator
+) -> None:
     if victim == "worker":
-        victims = [workers[rng.integers(len(workers))]] if workers else [process.pid]
+        victims = workers[:1] or [process.pid]
     else:
         victims = [process.pid, *(workers if victim == "all" else ())]
-    for pid in victims:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    for signal_number, pids in ((signal.SIGKILL, victims), (signal.SIGCONT, workers)):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal_number)
 
 
 def same_files(one: Path, two: Path) -> bool:
