@@ -1,7 +1,11 @@
 """The Ray engine: what a task sends; `tests/faults` has clusters that lose workers and nodes."""
 
+import signal
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+from selfpaced.runs import ray_engine
 from selfpaced.runs.ray_engine import runtime_environment, train_block
 from selfpaced.runs.replacement import create_run
 from tests.runs.small_runs import SMALL
@@ -45,3 +49,19 @@ def test_settings_of_the_driver_are_passed_on_to_nodes(monkeypatch):
     assert settings["OMP_NUM_THREADS"] == "3"
     assert settings["JAX_PLATFORMS"] == "cpu"
     assert "EDITOR" not in settings
+
+
+def test_connecting_leaves_the_handler_of_sigterm(monkeypatch):
+    def init(address, **_):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(15))  # as Ray does
+
+    ray = SimpleNamespace(
+        is_initialized=lambda: False,
+        init=init,
+        cluster_resources=lambda: {"CPU": 2.0},
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+    )
+    monkeypatch.setattr(ray_engine, "require_extra", lambda *_: ray)
+    before = signal.getsignal(signal.SIGTERM)
+    assert ray_engine.RayEngine().num_workers == 2
+    assert signal.getsignal(signal.SIGTERM) is before

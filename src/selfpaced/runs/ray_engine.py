@@ -9,9 +9,12 @@ give its core away meanwhile.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,7 +101,8 @@ class RayEngine:
             # of a Ray that is started here; tasks would otherwise run at the lowest priority
             os.environ.setdefault("RAY_worker_niceness", "0")
             try:
-                ray.init(self.address, log_to_driver=False, logging_level="ERROR")
+                with _same_sigterm():  # Ray would end the driver instead of an interruption
+                    ray.init(self.address, log_to_driver=False, logging_level="ERROR")
             except (ConnectionError, ray.exceptions.RayError, RuntimeError, ValueError) as error:
                 raise SelfpacedError(
                     f"cannot connect to Ray at {self.address or 'this computer'}: "
@@ -106,6 +110,16 @@ class RayEngine:
                     "same versions and authentication token"
                 ) from error
         return ray
+
+
+@contextmanager
+def _same_sigterm() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():  # only it sets handlers
+            signal.signal(signal.SIGTERM, before)
 
 
 @dataclass
