@@ -8,7 +8,8 @@ from typing import final
 import numpy as np
 
 from selfpaced.environments.ball_catching import BallCatching, passing_points
-from selfpaced.environments.mujoco.library import load_model
+from selfpaced.environments.mujoco.contact_pairs import list_pairs
+from selfpaced.environments.mujoco.library import load_spec
 from selfpaced.environments.mujoco.simulations import Simulations
 from selfpaced.environments.mujoco.vector import MujocoVector, Outcome
 from selfpaced.records import Array
@@ -40,7 +41,7 @@ class BallCatchingVector(MujocoVector):
     environment: BallCatching
 
     def __init__(self, environment: BallCatching, num_envs: int, num_threads: int = 1) -> None:
-        model = load_model("ball_catching.xml")
+        model = list_pairs(load_spec("ball_catching.xml"))
         simulations = Simulations(model, num_envs, FRAME_SKIP, num_threads)
         super().__init__(environment, simulations, OBSERVATION_BOUND)
         self._desired = np.tile(START, (num_envs, 1))

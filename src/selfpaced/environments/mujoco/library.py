@@ -57,11 +57,16 @@ def require_mujoco() -> None:
 
 def load_model(name: str) -> mujoco.MjModel:
     """Compile one of the MJCF files in `environments/mujoco/models`."""
+    return load_spec(name).compile()
+
+
+def load_spec(name: str) -> mujoco.MjSpec:
+    """Read one of the MJCF files in `environments/mujoco/models`."""
     require_mujoco()
     import mujoco
 
     folder = resources.files("selfpaced.environments.mujoco") / "models"
-    return mujoco.MjModel.from_xml_string((folder / name).read_text(encoding="utf-8"))
+    return mujoco.MjSpec.from_string((folder / name).read_text(encoding="utf-8"))
 
 
 def _has_egl() -> bool:
