@@ -100,6 +100,18 @@ def test_the_best_is_marked_only_if_it_beats_every_other(outcomes):
     assert not alone.significantly_best
 
 
+def test_two_seeds_support_no_claim():
+    outcomes = [outcome("spdl", [9.0, 9.001]), outcome("random", [5.0, 5.001])]
+    rows, pairs = tabulate(outcomes), compare_pairs(outcomes)
+    assert rows[0].best
+    assert not rows[0].significantly_best
+    text = describe([each.cell for each in outcomes], outcomes, rows, "command")
+    assert "| spdl | 9.00 ± 0.00 | " in text
+    assert not any(pair.is_certain for pair in pairs)
+    axes = draw_improvements(outcomes, pairs).axes[0]
+    assert {text.get_weight() for text in axes.texts} == {"normal"}
+
+
 def test_the_threshold_measures_the_speed_of_learning(outcomes):
     good, poor, fair, *_ = tabulate(outcomes, threshold=6.0)
     assert (good.share_reaching_threshold, good.median_iterations_to_threshold) == (1.0, 15.0)

@@ -11,10 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from selfpaced.reports.comparison_tables import (
+    MIN_SEEDS,
     Row,
     format_interval,
     format_p_value,
     format_return,
+    is_bold,
     warn_of_few_seeds,
 )
 from selfpaced.runs.folder import RunFolder
@@ -67,13 +69,13 @@ def show_comparison(console: Console, rows: Sequence[Row]) -> None:
             escape(format_interval(row)),
             percentage(row.success_rate),
             format_p_value(row.p_value_against_best),
-            style="bold" if row.best else None,
+            style="bold" if is_bold(row, rows) else None,
             end_section=following is None or row.learner != following.learner,
         )
     console.print(table)
     console.print(
         "bold: best with this learner · ★ better than every other, p < 1 % · p: against the best, "
-        "Welch's t-test",
+        f"Welch's t-test · bold and ★ need {MIN_SEEDS} seeds of each teacher",
         highlight=False,
         soft_wrap=True,
     )

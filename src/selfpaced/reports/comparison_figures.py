@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from selfpaced.records import Array
-from selfpaced.reports.comparison_tables import Improvement, Row
+from selfpaced.reports.comparison_tables import MIN_SEEDS, Improvement, Row
 from selfpaced.reports.learning_curves import plot_curve
 from selfpaced.reports.names import name_learner, name_teacher
 from selfpaced.reports.style import (
@@ -144,7 +144,7 @@ def draw_improvements(outcomes: Sequence[Outcome], improvements: Sequence[Improv
     note(
         figure,
         "probability that a seed of the row ends better than one of the column\n"
-        "bold: the 95 % interval excludes 50 %",
+        f"bold: the 95 % interval excludes 50 %, over at least {MIN_SEEDS} seeds",
     )
     return figure
 
@@ -179,12 +179,11 @@ def _plot_wins(
     wins = np.full((len(teachers), len(teachers)), np.nan)
     for each in improvements:
         row, column = teachers.index(each.teacher), teachers.index(each.other)
-        value, low, high = each.probability
+        value = each.probability.value
         wins[row, column] = value
-        certain = low > 0.5 or high < 0.5
         axes.text(
             column, row, f"{value:.0%}", ha="center", va="center", size=SMALL_SIZE,
-            weight="bold" if certain else "normal",
+            weight="bold" if each.is_certain else "normal",
             color="white" if abs(value - 0.5) > 0.35 else INK,
         )  # fmt: skip
     axes.imshow(wins, cmap=_WINS, vmin=0.0, vmax=1.0)

@@ -35,6 +35,7 @@ from selfpaced.studies.comparison import Cell, Outcome
 
 SIGNIFICANCE = 0.01  # as in the paper
 FEW_SEEDS = 10  # with fewer, bootstrap intervals are too narrow
+MIN_SEEDS = 5  # of each teacher, for a claim: with fewer, nothing is bold
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Row:
     iqm_high: float
     success_rate: float
     best: bool  # among the teachers with this learner
-    significantly_best: bool  # Welch's test against every other one below 1 %
+    significantly_best: bool  # Welch's test against every other one below 1 %, with enough seeds
     p_value_against_best: float  # Welch
     p_value_equal_variances: float  # pooled t-test, as in the paper
     area_under_curve: float
@@ -79,6 +80,17 @@ class Improvement:
     teacher: str
     other: str
     probability: Estimate
+    num_seeds: int  # the smaller of both numbers
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval excludes one half, and rests on enough seeds."""
+        return excludes_half(self.probability) and self.num_seeds >= MIN_SEEDS
+
+
+def excludes_half(probability: Estimate) -> bool:
+    """Return whether the interval of a probability is known and on one side of one half."""
+    return probability.low > 0.5 or probability.high < 0.5
 
 
 def tabulate(outcomes: Sequence[Outcome], threshold: float | None = None) -> list[Row]:
@@ -97,12 +109,19 @@ def compare_pairs(outcomes: Sequence[Outcome]) -> list[Improvement]:
         if one.cell.learner != two.cell.learner:
             continue
         value, low, high = probability_of_improvement(one.final_returns, two.final_returns)
-        here, there = one.cell.teacher, two.cell.teacher
+        learner, here, there = one.cell.learner, one.cell.teacher, two.cell.teacher
+        num = min(len(one.final_returns), len(two.final_returns))
         improvements += [
-            Improvement(one.cell.learner, here, there, Estimate(value, low, high)),
-            Improvement(one.cell.learner, there, here, Estimate(1 - value, 1 - high, 1 - low)),
+            Improvement(learner, here, there, Estimate(value, low, high), num),
+            Improvement(learner, there, here, Estimate(1 - value, 1 - high, 1 - low), num),
         ]
     return improvements
+
+
+def is_bold(row: Row, rows: Sequence[Row]) -> bool:
+    """Return whether a row is the best of its learner, and every row of that has enough seeds."""
+    rivals = [other for other in rows if other.learner == row.learner]
+    return row.best and min(rival.seeds for rival in rivals) >= MIN_SEEDS
 
 
 def write_tables(
@@ -192,6 +211,7 @@ def _row(outcome: Outcome, rivals: Sequence[Outcome], threshold: float | None) -
         is_best,
         is_best
         and len(others) > 0
+        and min(len(rival.final_returns) for rival in rivals) >= MIN_SEEDS
         and all(t_test(returns, other.final_returns) < SIGNIFICANCE for other in others),
         nan if is_best else t_test(best.final_returns, returns),
         nan if is_best else t_test(best.final_returns, returns, equal_variances=True),
@@ -218,7 +238,7 @@ def _overview(rows: Sequence[Row], learners: Sequence[str]) -> str:
     lines = [
         [teacher]
         + [
-            _marked(by_names[teacher, learner]) if (teacher, learner) in by_names else ""
+            _marked(by_names[teacher, learner], rows) if (teacher, learner) in by_names else ""
             for learner in learners
         ]
         for teacher in dict.fromkeys(row.teacher for row in rows)
@@ -234,7 +254,7 @@ def _details(rows: Sequence[Row]) -> str:
         header += [f"seeds that reach {rows[0].threshold:g}", "median iterations to reach it"]
     lines = []
     for row in rows:
-        line = [row.name, _marked(row), format_interval(row), percentage(row.success_rate)]
+        line = [row.name, _marked(row, rows), format_interval(row), percentage(row.success_rate)]
         line += [format_p_value(row.p_value_against_best), f"{row.area_under_curve:.2f}"]
         line.append(f"{row.wall_seconds:.0f} s" if row.wall_seconds < 600 else _minutes(row))
         if with_threshold:
@@ -248,8 +268,8 @@ def _minutes(row: Row) -> str:
     return "–" if isnan(row.wall_seconds) else f"{row.wall_seconds / 60:.0f} min"
 
 
-def _marked(row: Row) -> str:
-    text = f"**{format_return(row)}**" if row.best else format_return(row)
+def _marked(row: Row, rows: Sequence[Row]) -> str:
+    text = f"**{format_return(row)}**" if is_bold(row, rows) else format_return(row)
     return f"{text} ★" if row.significantly_best else text
 
 
@@ -268,7 +288,8 @@ def _legend(rows: Sequence[Row]) -> str:
         "Discounted return on the target after the last iteration, with the stochastic policy: "
         "mean ± standard error over the seeds. **Bold**: the highest mean with this learner. "
         "★: better than every other teacher in this table, p < 1 % (Welch's t-test, two-sided, not "
-        "corrected for the number of teachers). Intervals: bootstrap over the seeds. Area under "
+        "corrected for the number of teachers). Both need at least "
+        f"{MIN_SEEDS} seeds of each teacher. Intervals: bootstrap over the seeds. Area under "
         "curve: mean of the return over all iterations."
     )
     if not isnan(rows[0].threshold):

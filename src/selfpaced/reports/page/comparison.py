@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 
-from selfpaced.reports.comparison_tables import format_p_value
+from selfpaced.reports.comparison_tables import MIN_SEEDS, format_p_value
 from selfpaced.reports.page.markup import (
     Cell,
     Html,
@@ -39,7 +38,8 @@ _HOW = (
 )
 _MATRIX = (
     "The probability that a seed of the row ends with a higher return than a seed of the column, "
-    "with the 95 % bootstrap interval. Shaded: the interval excludes one half."
+    f"with the 95 % bootstrap interval. Shaded: the interval excludes one half, over at least "
+    f"{MIN_SEEDS} seeds."
 )
 
 
@@ -97,19 +97,15 @@ def _numbers(standing: Standing) -> list[object]:
 
 
 def _matrix(standings: Sequence[Standing], pairs: Sequence[Improvement]) -> Html:
-    known = {(pair.run, pair.other): pair.probability for pair in pairs}
+    known = {(pair.run, pair.other): pair for pair in pairs}
     names = [each.run.name for each in standings if any(each.run.name in pair for pair in known)]
     rows: list[list[object]] = []
     for name in names:
         cells: list[object] = [name]
         for other in names:
-            estimate = known.get((name, other))
-            if estimate is None:
-                cells.append("")
-                continue
-            text = interval(estimate)
-            is_sure = isfinite(estimate.low) and not estimate.low <= 0.5 <= estimate.high
-            cells.append(tag("mark", text) if is_sure else text)
+            pair = known.get((name, other))
+            text = interval(pair.probability) if pair else ""
+            cells.append(tag("mark", text) if pair and pair.is_certain else text)
         rows.append(cells)
     header = ("run", *(f"better than {name}" for name in names))
     content = [[p.run, p.other, *p.probability] for p in pairs]

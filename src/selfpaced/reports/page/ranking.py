@@ -10,7 +10,7 @@ from math import isfinite, nan
 import numpy as np
 
 from selfpaced.records import Array
-from selfpaced.reports.comparison_tables import SIGNIFICANCE
+from selfpaced.reports.comparison_tables import MIN_SEEDS, SIGNIFICANCE, excludes_half
 from selfpaced.reports.page.source import RunData, finite
 from selfpaced.statistics import (
     Estimate,
@@ -24,7 +24,6 @@ from selfpaced.statistics import (
     t_test,
 )
 
-MIN_SEEDS = 5  # for a claim
 _MOST_PAIRS = 66  # with intervals: 12 runs
 
 _UNKNOWN = Estimate(nan, nan, nan)
@@ -59,6 +58,12 @@ class Improvement:
     run: str
     other: str
     probability: Estimate
+    num_seeds: int  # the smaller of both numbers
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval excludes one half, and rests on enough seeds."""
+        return excludes_half(self.probability) and self.num_seeds >= MIN_SEEDS
 
 
 def rank(runs: Sequence[RunData]) -> list[Standing]:
@@ -74,9 +79,10 @@ def improvements(standings: Sequence[Standing]) -> list[Improvement]:
     for one, two in pairs[: _MOST_PAIRS if len(pairs) > _MOST_PAIRS else None]:
         value, low, high = probability_of_improvement(one.returns, two.returns)
         here, there = one.run.name, two.run.name
+        num = min(len(one.returns), len(two.returns))
         found += [
-            Improvement(here, there, Estimate(value, low, high)),
-            Improvement(there, here, Estimate(1 - value, 1 - high, 1 - low)),
+            Improvement(here, there, Estimate(value, low, high), num),
+            Improvement(there, here, Estimate(1 - value, 1 - high, 1 - low), num),
         ]
     return found
 
