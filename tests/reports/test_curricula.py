@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.patches import Ellipse
@@ -10,6 +12,8 @@ from selfpaced.reports.curricula import (
     draw_contexts_together,
     ellipse_of,
 )
+
+STEPS = "environment steps of a seed"
 
 
 def planes(figure):
@@ -24,11 +28,11 @@ def panel_of(figure, name):
     return next(
         axes
         for axes in figure.findobj(is_axes)
-        if axes.get_ylabel() == name and axes.get_xlabel() == "iteration"
+        if axes.get_ylabel() == name and axes.get_xlabel() == STEPS
     )
 
 
-def path_of(progress, size=2, num_samples=2000):
+def path_of(progress, size=2, num_samples=64):
     """Return contexts at given shares of the path between two corners of the box."""
     contexts = PROBLEMS["point-mass-2d"].contexts
     low, high = np.array(contexts.lower), np.array(contexts.upper)
@@ -44,7 +48,7 @@ def path_of(progress, size=2, num_samples=2000):
 def test_contexts_of_any_size_are_drawn(make_run, problem, size, teacher):
     figure = draw_contexts(make_run(problem=problem, teacher=teacher))
     figure.canvas.draw()
-    components = [axes for axes in figure.axes if axes.get_xlabel() == "iteration"]
+    components = [axes for axes in figure.axes if axes.get_xlabel() == STEPS]
     assert len(components) == size
     assert len(planes(figure)) == (5 if size > 1 else 0)  # one per evaluation
 
@@ -90,6 +94,25 @@ def test_moments_divide_the_path_of_the_contexts_into_equal_shares():
     # the contexts stay for a long time, then move, then stay again
     progress = np.concatenate([np.zeros(50), np.linspace(0, 1, 11), np.ones(50)])
     assert path_of(progress).choose_moments(6) == [0, 52, 54, 56, 58, 110]
+
+
+def test_the_arrival_is_one_of_the_moments_and_is_marked(make_run):
+    target = np.array(PROBLEMS["point-mass-2d"].contexts.target.mean)
+    low = np.array(PROBLEMS["point-mass-2d"].contexts.lower)
+    share = np.concatenate([np.zeros(10), np.linspace(0, 1, 21), np.ones(70)])
+    samples = (low + share[:, None] * (target - low))[:, None, None]
+    path = replace(path_of(share), samples=np.broadcast_to(samples, (101, 1, 64, 2)))
+    assert 27 <= path.arrival <= 30  # less than 5 % of the box is left
+    moments = path.choose_moments(NUM_MOMENTS)
+    assert len(moments) == NUM_MOMENTS
+    assert moments[0] == 0
+    assert moments[-2:] == [path.arrival, 100]
+
+
+def test_figures_name_the_arrival(make_run):
+    figure = draw_contexts(make_run())
+    assert planes(figure)[-1].get_title() == "iteration 20 (arrival)"
+    assert "arrival, iteration 20" in figure.subfigs[1].get_supxlabel()
 
 
 def test_moments_of_contexts_that_stand_still_are_equally_far_apart():

@@ -11,7 +11,7 @@ from selfpaced.contexts import ContextSpace
 from selfpaced.environments.ball_catching import passing_points
 from selfpaced.records import Array
 from selfpaced.reports.context_path import ContextPath
-from selfpaced.reports.curricula import NUM_MOMENTS, explain_colours, shades
+from selfpaced.reports.curricula import NUM_MOMENTS, explain_colours, shades, title_moment
 from selfpaced.reports.names import name_runs, title_run
 from selfpaced.reports.problem_figure import ProblemFigure
 from selfpaced.reports.style import (
@@ -92,7 +92,7 @@ def _plot_moments(figure: Figure | SubFigure, path: ContextPath) -> None:
         axes.scatter(
             y, z, c=samples[:, 2], s=9, alpha=0.8, linewidth=0, zorder=4, **shades(path.contexts)
         )
-        axes.set_title(f"iteration {path.iterations[row]}", size=SMALL_SIZE, color=INK)
+        title_moment(axes, path, row)
         axes.set_xlabel("y in m", size=SMALL_SIZE, color=INK)
         if axes is not panels[0]:
             axes.set_yticklabels([])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,22 @@ from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder
 
 _STANDSTILL = 0.15  # of the box: a smaller change can be the randomness of the samples
+_ARRIVED = 0.05  # box widths above the distance of two draws from the target
+_FEW_SEEDS = 4  # enough to find the arrival; one distance takes a millisecond
+
+
+def find_arrival(distance: Array, floor: float) -> int | None:
+    """Return the first row from which W2 to the target [E] stays near its floor, None if none."""
+    away = np.flatnonzero(distance > floor + _ARRIVED)
+    if not len(away):
+        return 0
+    return None if away[-1] == len(distance) - 1 else int(away[-1]) + 1
+
+
+def choose_evenly(num: int, most: int | None) -> Array:
+    """Return at most so many indices below num, evenly spaced."""
+    count = num if most is None else min(num, most)
+    return np.unique(np.linspace(0, num - 1, count).round().astype(int))
 
 
 @dataclass(frozen=True)
@@ -55,28 +72,41 @@ class ContextPath:
         share = num if most is None else max(min(num, most // num_seeds), 1)
         return pool[row, :, :share].reshape(-1, self.contexts.size)
 
-    def distance_to_target(self, rows: Sequence[int]) -> tuple[Array, float]:
+    def distance_to_target(
+        self, rows: Sequence[int] | None = None, most_seeds: int | None = None
+    ) -> tuple[Array, float]:
         """Return W2 to the target at some evaluations, mean over seeds in box widths; its floor.
 
         The floor is the distance of two draws from the target: as near as contexts can come.
         """
-        num_seeds, num = self.samples.shape[1:3]
+        samples = self.samples if rows is None else self.samples[list(rows)]
+        chosen = choose_evenly(samples.shape[1], most_seeds)
+        num_seeds, num = len(chosen), self.samples.shape[2]
         rng = np.random.default_rng(0)
         unit = self.contexts.to_unit
         targets = [unit(self.contexts.sample_target(rng, num)) for _ in range(num_seeds + 1)]
         distance = [
             np.mean([wasserstein(unit(each), one) for each, one in zip(row, targets, strict=False)])
-            for row in self.samples[list(rows)]
+            for row in samples[:, chosen]
         ]
         floor = np.mean([wasserstein(one, targets[-1]) for one in targets[:-1]])
         return np.array(distance), float(floor)
 
+    @cached_property
+    def arrival(self) -> int | None:
+        """The row from which the contexts stay at the target; None if they end elsewhere."""
+        return find_arrival(*self.distance_to_target(most_seeds=_FEW_SEEDS))
+
     def choose_moments(self, num: int) -> list[int]:
-        """Return rows of evaluations that divide the path evenly, the first and last included."""
+        """Return rows of evaluations: first, arrival, last, and equal shares of the way between."""
         last = len(self.iterations) - 1
         progress = self._progress()
+        arrival = self.arrival if self.arrival not in (None, 0, last) else None
         shares = np.linspace(0.0, 1.0, num)[1:-1]
+        if arrival is not None:
+            shares = np.linspace(0.0, progress[arrival], num - 1)[1:-1]
         rows = {0, last, *(int(np.argmax(progress >= share - 1e-9)) for share in shares)}
+        rows |= set() if arrival is None else {arrival}
         while len(rows) < min(num, last + 1):
             known = sorted(rows)
             gaps = np.diff(known)

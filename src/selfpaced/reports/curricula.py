@@ -28,6 +28,7 @@ from selfpaced.reports.style import (
     TEXT_SIZE,
     new_figure,
     note,
+    show_steps,
     tidy,
 )
 from selfpaced.runs.folder import RunFolder
@@ -60,7 +61,7 @@ def draw_contexts(folder: RunFolder) -> Figure:
     size = path.contexts.size
     if size == 1:
         figure = new_figure(8.0, 3.6, title_run(folder))
-        _plot_strip(figure.subplots(), path)
+        _plot_strip(figure.subplots(), path, folder.experiment().steps_per_iteration)
         return figure
     figure = new_figure(10.5, 5.2, title_run(folder))
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.3), squeeze=False)[:, 0]
@@ -68,11 +69,13 @@ def draw_contexts(folder: RunFolder) -> Figure:
     _plot_moments(upper, list(upper.subplots(1, NUM_MOMENTS)), path, moments)
     for component, axes in enumerate(lower.subplots(1, size)):
         _plot_component(axes, path, component, moments)
+        show_steps(axes, [folder.experiment().steps_per_iteration])
     distance, floor = path.distance_to_target((0, -1))
     legend = (
         f"{_ABOVE}{'' if path.mean is None else _OUTLINES}\n{_BELOW}\n"
         f"W2 to the target in box widths: {distance[0]:.2f} at first, {distance[-1]:.2f} at last; "
-        f"two draws from the target: {floor:.2f}"
+        f"two draws from the target: {floor:.2f}; "
+        f"{_arrival_text(path)}"
     )
     note(lower, legend)
     return figure
@@ -87,7 +90,7 @@ def draw_contexts_together(folders: list[RunFolder]) -> Figure:
         row.suptitle(name, x=0.012, ha="left", size=TEXT_SIZE, weight="bold", color=INK)
         path = ContextPath.load(folder)
         if path.contexts.size == 1:
-            _plot_strip(row.subplots(), path)
+            _plot_strip(row.subplots(), path, folder.experiment().steps_per_iteration)
         else:
             moments = path.choose_moments(NUM_MOMENTS)
             panels = row.subplots(1, NUM_MOMENTS)
@@ -102,7 +105,7 @@ def _plot_moments(
     contexts = path.contexts
     for axes, row in zip(panels, moments, strict=False):
         _plot_plane(axes, path, row)
-        axes.set_title(f"iteration {path.iterations[row]}", size=SMALL_SIZE, color=INK)
+        title_moment(axes, path, row)
         axes.set_xlabel(contexts.labels[0], size=SMALL_SIZE, color=INK)
         if axes is not panels[0]:
             axes.set_yticklabels([])
@@ -111,6 +114,15 @@ def _plot_moments(
         axes.set_axis_off()
     if contexts.size > 2:
         explain_colours(figure, panels[len(moments) - 1], contexts, contexts.labels[2])
+
+
+def title_moment(axes: Axes, path: ContextPath, row: int) -> None:
+    """Name the iteration of a panel, and say if the contexts arrive at the target then."""
+    is_arrival = row == path.arrival and row > 0
+    axes.set_title(
+        f"iteration {path.iterations[row]}{' (arrival)' if is_arrival else ''}",
+        size=SMALL_SIZE, color=TARGET if is_arrival else INK,
+    )  # fmt: skip
 
 
 def explain_colours(
@@ -206,9 +218,10 @@ def _plot_component(axes: Axes, path: ContextPath, component: int, moments: list
     )  # fmt: skip
     tidy(axes, "iteration", contexts.labels[component])
     _target_line(axes, path, component)
+    _arrival_line(axes, path)
 
 
-def _plot_strip(axes: Axes, path: ContextPath) -> None:
+def _plot_strip(axes: Axes, path: ContextPath, steps_per_iteration: int) -> None:
     """Contexts with a single component, in one panel over all iterations."""
     most = max(_MOST_POINTS * NUM_MOMENTS // len(path.iterations), 20)
     for row, iteration in enumerate(path.iterations):
@@ -224,8 +237,25 @@ def _plot_strip(axes: Axes, path: ContextPath) -> None:
         )
     axes.plot(path.iterations, path.samples.mean(axis=(1, 2, 3)), color=INK, linewidth=1.8)
     tidy(axes, "iteration", path.contexts.labels[0])
-    axes.set_title(_STRIP, loc="left", size=SMALL_SIZE, color=QUIET)
+    title = f"{_STRIP} · {_arrival_text(path)}"
+    axes.set_title(title, loc="left", size=SMALL_SIZE, color=QUIET)
     _target_line(axes, path, 0)
+    _arrival_line(axes, path)
+    show_steps(axes, [steps_per_iteration])
+
+
+def _arrival_line(axes: Axes, path: ContextPath) -> None:
+    if path.arrival:
+        x = path.iterations[path.arrival]
+        axes.axvline(x, color=TARGET, linewidth=1.0, linestyle=":", zorder=2)
+
+
+def _arrival_text(path: ContextPath) -> str:
+    if path.arrival is None:
+        return "not arrived"
+    if path.arrival == 0:
+        return "at the target from the start"
+    return f"dotted: arrival, iteration {path.iterations[path.arrival]}"
 
 
 def _target_line(axes: Axes, path: ContextPath, component: int) -> None:

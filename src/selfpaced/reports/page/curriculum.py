@@ -9,6 +9,7 @@ import numpy as np
 
 from selfpaced.distributions.transport import wasserstein
 from selfpaced.records import Array
+from selfpaced.reports.context_path import choose_evenly, find_arrival
 from selfpaced.reports.page.curves import LEGEND, line_look
 from selfpaced.reports.page.markup import (
     Figure,
@@ -27,8 +28,8 @@ from selfpaced.reports.style import BLUE, TARGET
 NUM_FRAMES = 101
 NUM_POINTS = 1_600  # contexts per frame of all runs together, about
 _NUM_TARGETS = 64
+_STANDSTILL = 0.05  # box widths: less is no way to the target
 _NUM_DISTANCES = 4  # seeds whose distance is computed, which takes a millisecond each
-_ARRIVED = 0.05  # box widths above the distance of two draws from the target
 
 Frames = dict[str, dict[str, object]]
 
@@ -133,7 +134,7 @@ def read_path(run: RunData, num_runs: int) -> Path | None:
     whole = np.flatnonzero(np.isfinite(samples).all(axis=(1, 2, 3)))
     if not len(whole) or not counted.any():
         return None
-    rows = whole[np.unique(np.linspace(0, len(whole) - 1, NUM_FRAMES).round().astype(int))]
+    rows = whole[choose_evenly(len(whole), NUM_FRAMES)]
     share = max(NUM_POINTS // (num_runs * samples.shape[1]), 6)
 
     def taken(name: str, ndim: int) -> Array | None:
@@ -157,20 +158,12 @@ def read_path(run: RunData, num_runs: int) -> Path | None:
     )
 
 
-def arrival(path: Path) -> int | None:
-    """Return the first frame from which the contexts stay at the target, None if they do not."""
-    away = np.flatnonzero(path.distance > path.floor + _ARRIVED)
-    if not len(away):
-        return 0
-    return None if away[-1] == len(path.distance) - 1 else int(away[-1]) + 1
-
-
 def _distance(box: ContextBox, samples: Array) -> tuple[Array, float]:
     """W2 [F] to draws from the target, in box widths."""
     rng = np.random.default_rng(0)
     num = samples.shape[2]
     targets = [box.to_unit(_draw_target(box, rng, num)) for _ in range(3)]
-    seeds = np.unique(np.linspace(0, samples.shape[1] - 1, _NUM_DISTANCES).round().astype(int))
+    seeds = choose_evenly(samples.shape[1], _NUM_DISTANCES)
     distance = np.array([
         np.mean([wasserstein(each, targets[0]) for each in box.to_unit(row)])
         for row in samples[:, seeds]
@@ -206,10 +199,10 @@ def _moments(path: Path) -> list[tuple[str, int]]:
     last = len(path.distance) - 1
     moments = [("start", 0)]
     way = path.distance[0] - path.distance.min()
-    if way > _ARRIVED:
+    if way > _STANDSTILL:
         half = int(np.argmax(path.distance <= path.distance[0] - way / 2))
         moments.append(("half way", half))
-    arrived = arrival(path)
+    arrived = find_arrival(path.distance, path.floor)
     if arrived:
         moments.append(("arrival", arrived))
     return [*moments, ("end", last)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from selfpaced.records import Array
+from selfpaced.reports.context_path import choose_evenly
 from selfpaced.reports.page.curves import LEGEND, line_look
 from selfpaced.reports.page.markup import (
     Figure,
@@ -85,7 +86,7 @@ def _figure(runs: Sequence[RunData], names: list[str], tensors: Tensors) -> Figu
     traces: list[Template] = []
     for place, run in enumerate(runs):
         iterations = run.metrics["iteration"]
-        rows = np.unique(np.linspace(0, len(iterations) - 1, NUM_POINTS).round().astype(int))
+        rows = choose_evenly(len(iterations), NUM_POINTS)
         x = iterations[rows] * float(run.steps_per_iteration)
         middle, low, high = _quantiles(run, names, rows)
         ends = tensors.add(np.concatenate([high, low[:, ::-1]], axis=1))

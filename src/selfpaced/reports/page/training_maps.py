@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from selfpaced.records import Array
+from selfpaced.reports.context_path import choose_evenly
 from selfpaced.reports.page.curriculum import Frames
 from selfpaced.reports.page.maps import (
     MEASURES,
@@ -81,7 +82,7 @@ def _rows(run: RunData) -> Array:
     known = np.flatnonzero(np.isfinite(returns[:, run.counted]).any(axis=(1, 2)))
     if not len(known):
         return nothing
-    return known[np.unique(np.linspace(0, len(known) - 1, NUM_FRAMES).round().astype(int))]
+    return known[choose_evenly(len(known), NUM_FRAMES)]
 
 
 def _figure(shown: Shown, measure: str, tensors: Tensors) -> Figure:
