@@ -102,7 +102,7 @@ def test_the_arrival_is_one_of_the_moments_and_is_marked(make_run):
     share = np.concatenate([np.zeros(10), np.linspace(0, 1, 21), np.ones(70)])
     samples = (low + share[:, None] * (target - low))[:, None, None]
     path = replace(path_of(share), samples=np.broadcast_to(samples, (101, 1, 64, 2)))
-    assert 27 <= path.arrival <= 30  # less than 5 % of the box is left
+    assert path.arrival == 30
     moments = path.choose_moments(NUM_MOMENTS)
     assert len(moments) == NUM_MOMENTS
     assert moments[0] == 0

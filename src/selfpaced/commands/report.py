@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.console import Console
+from rich.markup import escape
 
 from selfpaced.commands.options import parse
 from selfpaced.errors import require
 from selfpaced.reports.page.report import write_report
+from selfpaced.reports.page.source import find_runs
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ def main(arguments: list[str]) -> None:
         "DIR must be at least one folder, got none; for example "
         "`selfpaced report runs/compare-point-mass-3d`",
     )
+    console = Console(stderr=True)
+    for text in find_runs(options.folders)[1]:
+        console.print(f"[yellow]warning:[/] {escape(text)}", highlight=False, soft_wrap=True)
     command = shlex.join(["selfpaced", "report", *arguments])
     path = write_report(options.folders, options.out, command, options.trust, options.episodes)
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

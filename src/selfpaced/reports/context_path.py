@@ -15,13 +15,14 @@ from selfpaced.records import Array
 from selfpaced.runs.folder import RunFolder
 
 _STANDSTILL = 0.15  # of the box: a smaller change can be the randomness of the samples
-_ARRIVED = 0.05  # box widths above the distance of two draws from the target
+_ARRIVED = 0.02  # box widths above the distance of two draws from the target
+_NOISE = 0.1  # of that distance
 _FEW_SEEDS = 4  # enough to find the arrival; one distance takes a millisecond
 
 
 def find_arrival(distance: Array, floor: float) -> int | None:
     """Return the first row from which W2 to the target [E] stays near its floor, None if none."""
-    away = np.flatnonzero(distance > floor + _ARRIVED)
+    away = np.flatnonzero(distance > (1 + _NOISE) * floor + _ARRIVED)
     if not len(away):
         return 0
     return None if away[-1] == len(distance) - 1 else int(away[-1]) + 1

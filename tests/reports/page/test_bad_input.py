@@ -6,7 +6,8 @@ import shutil
 import numpy as np
 
 from selfpaced.reports.page.report import collect, write_report
-from tests.reports.page.browser import opened, traces
+from selfpaced.reports.page.source import find_runs
+from tests.reports.page.browser import choices, opened, traces
 
 EVIL = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>'
 
@@ -85,7 +86,41 @@ def test_runs_of_different_problems_are_not_compared(make_run, tmp_path):
     make_run("all/two", problem="point-mass-2d")
     content = collect([tmp_path / "all"])
     assert "different problems" in text_of(content)
+    assert "On point-mass-2d with PPO, SPDL + PPO reaches" in text_of(content)
     assert "Probability of improvement" not in text_of(content, "comparison")
+
+
+def test_runs_of_different_problems_share_a_page(browser, make_run, tmp_path):
+    three = make_run("all/3d", seeds=(1, 2, 3))
+    make_run("all/2d", problem="point-mass-2d", seeds=(1, 2))
+    reason = {"seed": 2, "iteration": 3, "part": "learner", "reason": "NaN"}
+    edit(three.path / "summary.json", lambda plain: plain.update(failed_seeds=[reason]))
+    report = write_report([tmp_path / "all"], tmp_path / "report.html", with_episodes=False)
+    with opened(browser, report.as_uri()) as page:
+        page.locator("#curves [name=problem]").select_option("point-mass-3d")
+        page.locator("#curves [name=seed]").select_option("seed 3")
+        page.locator("#curves [name=x]").select_option("iterations")
+        shown = [trace for trace in traces(page, "curves") if trace["visible"] is not False]
+        assert {len(trace["x"]) for trace in shown} == {10, 6, 5}  # band, seed with a gap, line
+        (single,) = [trace for trace in shown if "single seed" in (trace["name"] or "")]
+        assert single["custom"][:5] == [3] * 5
+        assert choices(page, "curriculum", "i") == ["gate position", "gate width"]
+        page.locator("#curriculum [name=run]").select_option("point-mass-3d: SPDL + PPO")
+        assert choices(page, "curriculum", "i") == ["gate position", "gate width", "friction"]
+        assert choices(page, "curriculum", "seed") == ["all", "seed 1", "seed 3"]
+        assert page.problems == []
+
+
+def test_comparisons_below_a_folder_are_found_and_hidden_folders_are_not(make_run, tmp_path):
+    make_run("runs/compare-a/spdl")
+    make_run("runs/alone")
+    make_run("runs/.replaced")
+    found, notes = find_runs([tmp_path / "runs"])
+    assert [str(path.relative_to(tmp_path / "runs")) for path in found] == [
+        "alone",
+        "compare-a/spdl",
+    ]
+    assert notes == []
 
 
 def test_one_evaluation_is_enough(make_run):

@@ -7,7 +7,7 @@ import pytest
 from selfpaced.commands.train import parse_train
 from selfpaced.reports.page.report import write_report
 from tests.reports.invented_runs import invented_run
-from tests.reports.page.browser import opened, traces
+from tests.reports.page.browser import choices, opened, settle, traces
 
 TICKS = '[data-figure="curves"] .xtick text'
 FILL_OF_TICKS = f"getComputedStyle(document.querySelector('{TICKS}')).fill"
@@ -36,6 +36,7 @@ def _page(shared):
     shared.set_viewport_size({"width": 1280, "height": 800})
     shared.emulate_media(media="screen", color_scheme="light")
     shared.evaluate("document.activeElement.blur(); scrollTo({top: 0, behavior: 'instant'})")
+    settle(shared)
     return shared
 
 
@@ -68,6 +69,31 @@ def test_the_slider_and_the_play_button_move_the_contexts(page):
     play.press("Enter")
     page.wait_for_function("v => document.querySelector('[name=frame]').value !== v", arg="0")
     assert contexts(page)["x"] != first
+    page.evaluate(
+        "b = document.querySelector('#curriculum .play'); "
+        "if (b.getAttribute('aria-pressed') === 'true') b.click()"
+    )
+    assert play.get_attribute("aria-pressed") == "false"
+
+
+def test_any_pair_of_components_and_a_single_seed_can_be_chosen(page):
+    page.get_by_role("button", name="end").first.click()
+    every = contexts(page)
+    assert choices(page, "curriculum", "seed") == ["all", "seed 1", "seed 2", "seed 3"]
+    assert choices(page, "curriculum", "i") == ["gate position", "gate width", "friction"]
+    page.locator("#curriculum [name=i]").select_option("friction")
+    page.locator("#curriculum [name=seed]").select_option("seed 2")
+    one = contexts(page)
+    assert len(one["x"]) * 3 == len(every["x"])
+    assert one["y"] == every["y"][len(one["y"]) : 2 * len(one["y"])]
+    assert one["x"] != every["x"][len(one["x"]) : 2 * len(one["x"])]
+
+
+def test_the_arrival_is_marked(page):
+    (stars,) = [trace for trace in traces(page, "distance") if trace["name"] == "arrival"]
+    assert stars["x"] == [20 * 2048] * 2
+    page.locator("#curriculum").get_by_role("button", name="arrival").click()
+    page.get_by_text("iteration 20 · 40,960 steps").wait_for()
 
 
 def test_the_legend_hides_a_curve(page):
@@ -85,6 +111,7 @@ def test_the_legend_hides_a_curve(page):
 
 def test_controls_change_the_measure_the_seeds_and_the_axis(page):
     before = traces(page, "curves")
+    assert [len(t["x"]) for t in before if "single seed" in (t["name"] or "")] == [0, 0]
     page.locator("#curves [name=measure]").select_option("success")
     page.locator("#curves [name=seed]").select_option("*")
     page.locator("#curves [name=x]").select_option("iterations")
@@ -132,8 +159,9 @@ def test_the_button_copies_a_command_that_gives_the_same_experiment(page, report
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     place = page.locator("#settings .command", has_text="--teacher random")
     place.locator(".copy").click()
-    place.get_by_text("copied").wait_for()
-    program, name, *arguments = shlex.split(page.evaluate("navigator.clipboard.readText()"))
+    copied = "navigator.clipboard.readText()"
+    page.wait_for_function(f"async () => (await {copied}).includes('--teacher random')")
+    program, name, *arguments = shlex.split(page.evaluate(copied))
     assert (program, name) == ("selfpaced", "train")
     assert parse_train(arguments)[1] == report[1]["random"]
 

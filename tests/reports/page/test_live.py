@@ -34,6 +34,7 @@ def test_new_runs_appear_without_a_reload_and_choices_are_kept(browser, tmp_path
     invented_run(tmp_path / "one", reached=[10, 10, 10])
     with serving(tmp_path) as server, opened(browser, server.url) as page:
         page.locator("#curves [name=x]").select_option("iterations")
+        page.locator("#curriculum [name=seed]").select_option("seed 2")
         (line,) = [t for t in traces(page, "curves") if t["name"] == "SPDL + PPO"]
         assert line["x"] == [0, 5, 10]
         page.evaluate("window.isSame = true")
@@ -42,8 +43,20 @@ def test_new_runs_appear_without_a_reload_and_choices_are_kept(browser, tmp_path
         names = {t["name"]: t["x"] for t in traces(page, "curves")}
         assert names["Random + PPO"] == [0, 5, 10, 15, 20]
         assert page.evaluate("window.isSame")
+        assert page.locator("#curriculum [name=seed]").input_value() == "1"
         assert page.problems == []
         assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requests)
+
+
+def test_a_page_that_was_empty_shows_the_first_run(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfpaced.reports.page.live.SHARE", 1.0)
+    with serving(tmp_path) as server, opened(browser, server.url) as page:
+        page.get_by_text("There is no run to show").wait_for()
+        invented_run(tmp_path / "one")
+        page.get_by_role("heading", name="point-mass-3d: SPDL + PPO").wait_for()
+        for key in ("curves", "plane", "training-success", "diagnostics"):
+            assert traces(page, key)
+        assert page.problems == []
 
 
 def test_an_unchanged_page_is_not_sent_again(tmp_path):

@@ -45,5 +45,7 @@ def test_the_page_shows_maps_trajectories_and_videos(browser, make_run, tmp_path
         page.locator("#maps [name=seed]").select_option("1")
         page.locator("#pictures summary").first.click()
         assert page.locator("#pictures img").count() == 2
-        assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+        page.wait_for_function(
+            "() => [...document.images].every(i => i.complete && i.naturalWidth > 0)"
+        )
         assert page.problems == []

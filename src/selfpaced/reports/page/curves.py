@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from selfpaced.records import Array
-from selfpaced.reports.page.markup import Figure, Section, group, join, paragraph, plot_text, select
+from selfpaced.reports.page.choices import by_place
+from selfpaced.reports.page.markup import (
+    Figure,
+    Section,
+    group,
+    join,
+    paragraph,
+    plot_text,
+    select,
+    select_by,
+)
 from selfpaced.reports.page.source import RunData
 from selfpaced.reports.page.template_values import Template, Tensors, at, pick
 from selfpaced.reports.style import colour_of, dashes_of
@@ -20,8 +30,8 @@ _DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 _HOW = (
     "Performance on the target, with the stochastic policy. Line: the statistic over the seeds; "
-    "band: 95 % of it under resampling of the seeds; thin: single seeds. A click on a name hides "
-    "or shows a run, a double click shows it alone."
+    "band: 95 % of it under resampling of the seeds; thin: single seeds. A click on a name in the "
+    "legend hides or shows a run, a double click shows it alone."
 )
 
 
@@ -32,12 +42,13 @@ def learning_curves(runs: Sequence[RunData], tensors: Tensors) -> Section:
         return Section("curves", "Learning curves", paragraph("No run has an evaluation yet."))
     problems = list(dict.fromkeys(run.problem for run in shown))
     figure = _figure(shown, problems, tensors)
-    most = max((run.counted_seeds for run in shown), key=len)
-    seeds = {"-": "hidden", "*": "all"} | {str(i): f"seed {s}" for i, s in enumerate(most)}
-    if len(most) == 1:
+    numbers = sorted({seed for run in shown for seed in run.counted_seeds})
+    seeds = {"-": "hidden", "*": "all"} | {str(seed): f"seed {seed}" for seed in numbers}
+    if max(len(run.counted_seeds) for run in shown) == 1:
         seeds = {"-": "hidden"}
     controls = [
         select("problem", "problem", {str(i): name for i, name in enumerate(problems)}),
+        select_by("problem", "only", "runs", by_place([_names(shown, each) for each in problems])),
         select("measure", "measure", MEASURES if _has_success(shown) else {"return": "return"}),
         select("statistic", "statistic", STATISTICS),
         select("seed", "single seeds", seeds),
@@ -50,9 +61,15 @@ def learning_curves(runs: Sequence[RunData], tensors: Tensors) -> Section:
     return Section("curves", "Learning curves", body, (figure,))
 
 
-def line_look(place: int) -> Template:
-    """Return colour and dashes of the run with this index."""
-    return {"color": colour_of(place), "dash": _DASHES[dashes_of(place)]}
+def _names(runs: Sequence[RunData], problem: str) -> dict[str, str]:
+    """A choice of all runs with a problem, or one of them by its place."""
+    names = {str(place): run.name for place, run in enumerate(runs) if run.problem == problem}
+    return {"*": "all"} | (names if len(names) > 1 else {})
+
+
+def line_look(run: RunData) -> Template:
+    """Return colour and dashes of a run, the same in all figures."""
+    return {"color": colour_of(run.place), "dash": _DASHES[dashes_of(run.place)]}
 
 
 def _figure(runs: Sequence[RunData], problems: list[str], tensors: Tensors) -> Figure:
@@ -96,14 +113,20 @@ def _traces(run: RunData, place: int, problem: int, tensors: Tensors) -> list[Te
         gap = np.full((1, curve.shape[1]), np.nan)
         singles[measure] = tensors.add(np.concatenate([curve, gap]).T)
     both = {k: tensors.add(np.concatenate([v, v[::-1]])) for k, v in x.items()}
-    num = len(run.counted_seeds)
+    seeds = np.array(run.counted_seeds, float)
+    num = len(seeds)
+    seed = pick("seed", {"*": "*"} | {str(s): i for i, s in enumerate(run.counted_seeds)})
     each = {k: tensors.add(np.tile(np.append(v, np.nan), (num, 1))) for k, v in x.items()}
-    look, name = line_look(place), plot_text(run.name)
+    look, name = line_look(run), plot_text(run.name)
     common: Template = {
         "type": "scatter",
         "mode": "lines",
         "legendgroup": f"run{place}",
-        "visible": pick("problem", {str(problem): True}),
+        "visible": pick(
+            "problem",
+            {str(problem): pick("only", {"*": True, str(place): True}, other=False)},
+            other=False,
+        ),
     }
     quiet = {"showlegend": False, "hoverinfo": "skip"}
     return [
@@ -111,14 +134,16 @@ def _traces(run: RunData, place: int, problem: int, tensors: Tensors) -> list[Te
             "x": pick("x", {key: at(tensor) for key, tensor in both.items()}),
             "y": _by_both(bands),
             "fill": "toself",
-            "fillcolor": _faint(colour_of(place)),
+            "fillcolor": _faint(colour_of(run.place)),
             "line": {"width": 0},
         },
         common | {
             "showlegend": False,
             "name": f"{name}, single seed",
-            "x": pick("x", {key: at(tensor, "seed") for key, tensor in each.items()}),
-            "y": pick("measure", {key: at(tensor, "seed") for key, tensor in singles.items()}),
+            "x": pick("x", {key: at(tensor, seed) for key, tensor in each.items()}),
+            "y": pick("measure", {key: at(tensor, seed) for key, tensor in singles.items()}),
+            "customdata": at(tensors.add(np.tile(seeds[:, None], len(run.iterations) + 1)), seed),
+            "hovertemplate": f"{name}, seed %{{customdata}}: %{{y:.3g}}<extra></extra>",
             "line": look | {"width": 0.8},
             "opacity": 0.6,
             "connectgaps": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -60,7 +61,7 @@ def diagnostics(runs: Sequence[RunData], tensors: Tensors) -> Section:
 
 def _advice(runs: Sequence[RunData]) -> Html:
     texts = [
-        f"{run.name}, iteration {note.get('iteration')} ({note.get('num_seeds')} seeds): "
+        f"{run.name}, iteration {note.get('iteration')} (seeds: {note.get('num_seeds')}): "
         f"{note.get('text')}"
         for run in runs
         for note in run.advice
@@ -90,8 +91,12 @@ def _figure(runs: Sequence[RunData], names: list[str], tensors: Tensors) -> Figu
         x = iterations[rows] * float(run.steps_per_iteration)
         middle, low, high = _quantiles(run, names, rows)
         ends = tensors.add(np.concatenate([high, low[:, ::-1]], axis=1))
-        look, name = line_look(place), plot_text(run.name)
-        common: Template = {"type": "scatter", "legendgroup": f"run{place}"}
+        look, name = line_look(run), plot_text(run.name)
+        recorded = {str(i): True for i, row in enumerate(middle) if np.isfinite(row).any()}
+        common: Template = {
+            "type": "scatter", "legendgroup": f"run{place}",
+            "visible": pick("quantity", recorded, other=False),
+        }  # fmt: skip
         traces += [
             common | {
                 "x": at(tensors.add(np.concatenate([x, x[::-1]]))), "y": at(ends, "quantity"),
@@ -148,4 +153,5 @@ def row_quantiles(values: Array, shares: Sequence[float]) -> list[Array]:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ").replace("/", ": ")
+    words = name.replace("_", " ").replace("/", ": ")
+    return re.sub(r"\b(kl|w2)\b", lambda found: found[0].upper(), words)

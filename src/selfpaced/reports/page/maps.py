@@ -8,6 +8,7 @@ import numpy as np
 
 from selfpaced.errors import SelfpacedError, describe_exception
 from selfpaced.records import Array
+from selfpaced.reports.page.choices import by_place, seed_names, star_size
 from selfpaced.reports.page.markup import (
     Cell,
     Figure,
@@ -18,6 +19,7 @@ from selfpaced.reports.page.markup import (
     paragraph,
     plot_text,
     select,
+    select_by,
     table,
 )
 from selfpaced.reports.page.outcomes import Outcomes, run_final_policies
@@ -113,9 +115,15 @@ def axes_of(box: ContextBox, pair: tuple[int, int], side: int) -> tuple[list[flo
     return centres(i), centres(j) if i != j else middles.tolist()
 
 
-def pair_names(box: ContextBox) -> list[str]:
-    """Return the names of all pairs of components."""
-    return [f"{box.labels[i]} × {box.labels[j]}" if i != j else box.labels[i] for i, j in box.pairs]
+def select_pair(boxes: Sequence[ContextBox]) -> Html:
+    """Return a choice of a pair of components of the chosen run."""
+
+    def names(box: ContextBox) -> dict[str, str]:
+        labels = box.labels
+        texts = [f"{labels[i]} × {labels[j]}" if i != j else labels[i] for i, j in box.pairs]
+        return {str(place): text for place, text in enumerate(texts)}
+
+    return select_by("run", "pair", "components", by_place([names(box) for box in boxes]))
 
 
 def map_layout(boxes: Sequence[ContextBox], title: Template | str) -> Template:
@@ -170,6 +178,7 @@ def _limits(box: ContextBox, pair: tuple[int, int], which: int) -> list[float]:
 def target_trace(boxes: Sequence[ContextBox], tensors: Tensors) -> Template:
     """Return a star at the target of the chosen run, for the chosen pair."""
     xs, ys = {}, {}
+    sizes = {str(place): star_size(box, 15) for place, box in enumerate(boxes)}
     for place, box in enumerate(boxes):
         name = tensors.add(box.target[:64])
         xs[str(place)] = pick("pair", {str(p): at(name, "*", i) for p, (i, _) in
@@ -181,7 +190,7 @@ def target_trace(boxes: Sequence[ContextBox], tensors: Tensors) -> Template:
     return {
         "type": "scatter", "mode": "markers", "name": "target", "showlegend": False,
         "x": pick("run", xs), "y": pick("run", ys), "hoverinfo": "name", "cliponaxis": False,
-        "marker": {"size": 15, "color": TARGET, "symbol": "star",
+        "marker": {"size": pick("run", sizes), "color": TARGET, "symbol": "star",
                    "line": {"width": 1, "color": "#ffffff"}},
     }  # fmt: skip
 
@@ -252,15 +261,14 @@ def _figure(shown: Shown, measure: str, tensors: Tensors) -> Figure:
 
 
 def _controls(shown: Shown) -> list[Html]:
-    largest = max((box for _, box, _ in shown), key=lambda box: box.size)
-    most = max((run.counted_seeds for run, _, _ in shown), key=len)
-    seeds = {"all": "all"}
-    if len(most) > 1 and len(largest.pairs) <= _MOST_PAIRS:
-        seeds |= {str(i): f"seed {seed}" for i, seed in enumerate(most)}
+    seeds = [
+        seed_names(run, "all") if len(box.pairs) <= _MOST_PAIRS else {"all": "all"}
+        for run, box, _ in shown
+    ]
     return [
         select("run", "run", {str(i): run.name for i, (run, _, _) in enumerate(shown)}),
-        select("pair", "components", {str(i): n for i, n in enumerate(pair_names(largest))}),
-        select("seed", "seeds", seeds),
+        select_pair([box for _, box, _ in shown]),
+        select_by("run", "seed", "seeds", by_place(seeds)),
     ]
 
 

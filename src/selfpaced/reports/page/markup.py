@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -96,9 +98,10 @@ def table(
         file: name of the CSV file to download; None offers none.
         numbers: rows of that file; None takes the text.
     """
+    names = [name.replace(" %", "\N{NO-BREAK SPACE}%") for name in header]
     head = [
         tag("th", tag("button", name, type="button") if sortable else name, scope="col")
-        for name in header
+        for name in names
     ]
     body = [tag("tr", *map(_cell, row)) for row in rows]
     link = Html("")
@@ -144,6 +147,18 @@ def select(name: str, label: str, options: Mapping[str, str]) -> Html:
     return tag("label", label, " ", field, hidden=len(options) < 2)
 
 
+def select_by(
+    control: str, name: str, label: str, options: Mapping[str, Mapping[str, str]]
+) -> Html:
+    """Return a choice whose options depend on the value of another control."""
+    first = next(iter(options.values()))
+    choices = [tag("option", text, value=value) for value, text in first.items()]
+    # as pairs: a browser sorts names that are numbers
+    plain = json.dumps({value: list(each.items()) for value, each in options.items()})
+    field = tag("select", *choices, name=name, data_by=control, data_options=plain)
+    return tag("label", label, " ", field, hidden=len(first) < 2)
+
+
 def player(labels_by: str) -> Html:
     """Return a slider with a play button; `labels_by` is the control that its labels depend on."""
     return tag(
@@ -162,7 +177,10 @@ def player(labels_by: str) -> Html:
 def group(
     figures: Sequence[Figure], *controls: Html, key: str = "", footer: Html | None = None
 ) -> Html:
-    """Return controls, and places for the figures that depend on them; `key` is of its slider."""
+    """Return controls, and places for the figures that depend on them; `key` is of its slider.
+
+    A live page keeps the group as long as its `choices`, the controls and figures, are the same.
+    """
     places = [
         tag(
             "div",
@@ -176,7 +194,9 @@ def group(
     ]
     bar = tag("div", *controls, class_="controls") if controls else Html("")
     side = tag("div", *places, class_="pair") if len(places) > 1 else join(*places)
-    return tag("div", bar, side, footer or Html(""), class_="group", data_key=key or None)
+    choices = hashlib.blake2b(join(bar, side).encode(), digest_size=6).hexdigest()
+    body = (bar, side, footer or Html(""))
+    return tag("div", *body, class_="group", data_key=key or None, data_choices=choices)
 
 
 def number(value: float, form: str = ".2f") -> str:

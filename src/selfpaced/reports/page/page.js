@@ -25,14 +25,15 @@
   }
 
   function index(place, controls) {
-    const value = typeof place === "string" && place !== ALL ? controls[place] : place;
+    const value = typeof place === "string" && place !== ALL && place !== NONE ? controls[place] : place;
+    if (value === null) return NONE;
     return value === ALL || value === NONE ? value : Number(value);
   }
 
   function part(name, place, controls) {
     const { shape, values } = tensor(name);
     const wanted = shape.map((size, axis) => {
-      const i = index(place[axis] ?? ALL, controls);
+      const i = axis < place.length ? index(place[axis], controls) : ALL;
       if (i === NONE) return [];
       return i === ALL ? [...Array(size).keys()] : [Math.min(i, size - 1)];
     });
@@ -68,7 +69,7 @@
   function resolve(value, controls) {
     if (Array.isArray(value)) return value.map((each) => resolve(each, controls));
     if (value === null || typeof value !== "object") return value;
-    if ("$pick" in value) return resolve(value.of[controls[value.$pick]] ?? null, controls);
+    if ("$pick" in value) return resolve(value.of[controls[value.$pick]] ?? value.else ?? null, controls);
     if ("$at" in value) {
       const [name, ...place] = value.$at.map((each) => resolve(each, controls));
       return name === null ? [] : part(name, place, controls);
@@ -99,6 +100,7 @@
     return {
       margin: { l: 56, r: 16, t: 24, b: 48 }, hoverlabel: { namelength: -1 }, uirevision: "keep",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--quiet"), activecolor: colour("--ink") },
       font: { color: colour("--ink"), family: "system-ui, sans-serif", size: 13 },
       ...axes(layout),
     };
@@ -138,6 +140,19 @@
     if (!drawn.has(place)) { drawn.add(place); draw(place); }
   }
 
+  // ---- choices that depend on another ------------------------------------------------------------
+  function updateChoices(group) {
+    group.querySelectorAll("select[data-by]").forEach((field) => {
+      const by = group.querySelector(`[name="${field.dataset.by}"]`).value, value = field.value;
+      if (field.dataset.shown === by) return;
+      field.dataset.shown = by;
+      const options = JSON.parse(field.dataset.options)[by];
+      field.replaceChildren(...options.map(([name, text]) => new Option(text, name)));
+      if (options.some(([name]) => name === value)) field.value = value;
+      field.closest("label").hidden = options.length < 2;
+    });
+  }
+
   // ---- slider and play button ------------------------------------------------------------------
   function framesOf(group) {
     const slider = group.querySelector("input[type=range]");
@@ -168,7 +183,7 @@
     }));
   }
 
-  function changed(group) { updateSlider(group, false); redraw(group); }
+  function changed(group) { updateChoices(group); updateSlider(group, false); redraw(group); }
 
   function play(group, button) {
     const slider = group.querySelector("input[type=range]");
@@ -237,7 +252,9 @@
 
   // ---- the page --------------------------------------------------------------------------------
   function start(root) {
-    root.querySelectorAll(".group").forEach((group) => { updateSlider(group, true); redraw(group); });
+    root.querySelectorAll(".group").forEach((group) => {
+      updateChoices(group); updateSlider(group, true); redraw(group);
+    });
     root.querySelectorAll(".figure").forEach((place) => seen.observe(place));
   }
 
@@ -266,16 +283,30 @@
     const fresh = document.createElement("template");
     fresh.innerHTML = body;
     const own = section.querySelector(".body"), groups = [...own.querySelectorAll(".group")];
+    const renewed = [];
     fresh.content.querySelectorAll(".group").forEach((group, place) => {
       const old = groups[place];
-      const names = (root) => [...root.querySelectorAll("option")].map((o) => o.value).join();
-      if (old && names(old) === names(group)) group.replaceWith(old);
+      if (!old) return;
+      if (group.dataset.choices === old.dataset.choices) group.replaceWith(old);
+      else renewed.push([old, group]);
     });
     const open = [...own.querySelectorAll("details")].map((each) => each.open);
     own.replaceChildren(fresh.content);
     own.querySelectorAll("details").forEach((each, place) => { each.open = open[place] ?? each.open; });
     drawn.forEach((place) => { if (!place.isConnected) drawn.delete(place); });
     start(own);
+    renewed.forEach(([old, group]) => keepChoices(old, group));
+  }
+
+  function keepChoices(old, group) {
+    for (let time = 0; time < 2; time += 1) { // what a choice offers may depend on another
+      old.querySelectorAll("select").forEach((field) => {
+        const text = field.selectedOptions[0]?.text, own = group.querySelector(`[name="${field.name}"]`);
+        const option = [...(own?.options ?? [])].find((each) => each.text === text);
+        if (option) own.value = option.value;
+      });
+      changed(group);
+    }
   }
 
   async function poll() {

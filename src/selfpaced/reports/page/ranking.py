@@ -152,9 +152,8 @@ def _sentence(members: list[Standing], with_problem: bool) -> str:
         return f"{where}, {_alone(known[0])}"
     leader = max(known, key=lambda each: each.mean)
     rivals = [each for each in known if each is not leader]
-    text = (
-        f"{where}, {leader.run.name} has the highest mean return, {_amount(leader)}{_rate(leader)}"
-    )
+    amount = f"{_amount(leader)}{_rate(leader)}"
+    text = f"{where}, {_short_name(leader.run)} has the highest mean return, {amount}"
     seeds = min(len(each.returns) for each in known)
     pending = "" if all(each.run.is_finished for each in members) else " Some runs go on."
     if seeds < MIN_SEEDS:
@@ -166,7 +165,9 @@ def _sentence(members: list[Standing], with_problem: bool) -> str:
         others = "the other run" if len(rivals) == 1 else f"each of the {len(rivals)} other runs"
         return f"{text}, reliably better than {others} (Welch's test, p < 1 %).{pending}"
     close = [
-        each.run.name for each in rivals if not t_test(leader.returns, each.returns) < SIGNIFICANCE
+        _short_name(each.run)
+        for each in rivals
+        if not t_test(leader.returns, each.returns) < SIGNIFICANCE
     ]
     return f"{text}, but not reliably better than {' and '.join(close)} (p ≥ 1 %).{pending}"
 
@@ -176,12 +177,17 @@ def _alone(standing: Standing) -> str:
     reached = int(run.iterations[run.last]) if run.last is not None else 0
     state = "" if run.is_finished else f" of {run.planned} (the run is not finished)"
     text = (
-        f"{run.name} reaches a return of {_amount(standing)}{_rate(standing)} after "
+        f"{_short_name(run)} reaches a return of {_amount(standing)}{_rate(standing)} after "
         f"{reached} iterations{state}"
     )
     if len(standing.returns) < MIN_SEEDS:
         return f"{text}; {count_seeds(len(standing.returns))} say little about other seeds."
     return f"{text}, over {count_seeds(len(standing.returns))}."
+
+
+def _short_name(run: RunData) -> str:
+    """The name of a run in a sentence that has named its problem."""
+    return run.name.removeprefix(f"{run.problem}: ")
 
 
 def _amount(standing: Standing) -> str:

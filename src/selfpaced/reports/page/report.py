@@ -61,7 +61,6 @@ def collect(
     standings = rank(runs)
     curves = learning_curves(runs, tensors)
     contexts, more = curriculum(runs, tensors, frames)
-    learning = training_maps(runs, tensors, frames)
     episodes: list[Section] = []
     if with_episodes and runs:
         maps, gaps = final_maps(runs, tensors)
@@ -71,7 +70,7 @@ def collect(
         summary(standings, [*missing, *more]),
         curves,
         contexts,
-        *([learning] if learning else []),
+        training_maps(runs, tensors, frames),
         *episodes,
         diagnostics(runs, tensors),
         comparison(standings),

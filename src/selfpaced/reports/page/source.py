@@ -78,6 +78,7 @@ class RunData:
     steps_per_iteration: int
     description: Notes
     name: str = ""
+    place: int = 0  # among the runs of the page, which gives it its colour
     experiment: Experiment | None = None  # None: its code cannot be used here
     summary: Notes = field(default_factory=dict)
     failures: tuple[Notes, ...] = ()
@@ -146,15 +147,15 @@ class RunData:
 
 
 def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Return the run folders at or directly below the given folders, and notes on the others."""
+    """Return the run folders at or below the given folders, and notes on the others."""
     found: list[Path] = []
     notes: list[str] = []
     for path in paths:
-        below = sorted(path.glob("*/experiment.json")) if path.is_dir() else []
+        below = _runs_below(path)
         if (path / "experiment.json").exists():
             found.append(path)
         elif below:
-            found += [file.parent for file in below]
+            found += below
         else:
             reason = "holds no run" if path.is_dir() else "is no folder"
             notes.append(f"{path} {reason}; it is left out")
@@ -162,6 +163,17 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     if len(unique) > MAX_RUNS:
         notes.append(f"{len(unique) - MAX_RUNS} runs beyond the first {MAX_RUNS} are left out")
     return unique[:MAX_RUNS], notes
+
+
+def _runs_below(path: Path) -> list[Path]:
+    """Runs in a folder and in comparisons in it, without those that are just being replaced."""
+    files = [file for depth in ("*", "*/*") for file in path.glob(f"{depth}/experiment.json")]
+    folders = [file.parent for file in files]
+    return sorted(
+        folder
+        for folder in folders
+        if not any(part.startswith(".") for part in folder.relative_to(path).parts)
+    )
 
 
 def read_runs(paths: Sequence[Path], trust: bool = False) -> tuple[list[RunData], list[str]]:
@@ -341,7 +353,10 @@ def _named(runs: list[RunData]) -> list[RunData]:
             f"{name.partition(' (')[0]} ({which})" if names.count(name) > 1 else name
             for name, which in zip(names, place, strict=True)
         ]
-    return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+    return [
+        replace(run, name=name, place=place)
+        for place, (run, name) in enumerate(zip(runs, names, strict=True))
+    ]
 
 
 def finite(value: object) -> float:

@@ -2,9 +2,11 @@
 
 A figure is Plotly's JSON, in which these objects stand for values:
 
-{"$pick": control, "of": {value: anything}}  what belongs to the value of a control
+{"$pick": control, "of": {value: anything},
+ "else": anything}                           what belongs to the value of a control
 {"$at": [tensor, index, ...]}                part of a tensor; an index is a number, "*" for all,
-                                             or the name of a control with such a value
+                                             or the name of a control with such a value;
+                                             "-" and null for nothing
 {"$ellipse": [mean, covariance, frame, seed, i, j, axis]}  outlines of Gaussians, for a pair
 """
 
@@ -49,11 +51,11 @@ class Tensors:
         return name
 
 
-def at(tensor: str | Template, *place: str | int) -> Template:
+def at(tensor: str | Template, *place: str | int | Template) -> Template:
     """Return a part of a tensor; an index is a number, "*" or the name of a control."""
     return {"$at": [tensor, *place]}
 
 
-def pick(control: str, of: dict[str, Any]) -> Template:
-    """Return what belongs to the value of a control."""
-    return {"$pick": control, "of": of}
+def pick(control: str, of: dict[str, Any], other: Any = None) -> Template:
+    """Return what belongs to the value of a control, and something else for other values."""
+    return {"$pick": control, "of": of} | ({} if other is None else {"else": other})

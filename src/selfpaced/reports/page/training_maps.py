@@ -15,8 +15,8 @@ from selfpaced.reports.page.maps import (
     average,
     heat_trace,
     map_layout,
-    pair_names,
     return_limits,
+    select_pair,
     target_trace,
 )
 from selfpaced.reports.page.markup import Figure, Section, group, join, paragraph, player, select
@@ -35,15 +35,13 @@ _HOW = (
 Shown = list[tuple[RunData, ContextBox, Array]]
 
 
-def training_maps(
-    runs: Sequence[RunData], tensors: Tensors, frames: dict[str, Frames]
-) -> Section | None:
-    """Return the section about training episodes; None if no run has recorded them."""
+def training_maps(runs: Sequence[RunData], tensors: Tensors, frames: dict[str, Frames]) -> Section:
+    """Return the section about training episodes."""
     shown = [
         (run, run.box, rows) for run in runs if run.box is not None and len(rows := _rows(run))
     ]
     if not shown:
-        return None
+        return Section("training", "Where it learns", paragraph("No episodes are recorded."))
     frames["training"] = {
         str(place): {
             "labels": [
@@ -58,10 +56,9 @@ def training_maps(
     if any(np.isfinite(run.curve("success")).any() for run, _, _ in shown):
         measures.append("success")
     figures = tuple(_figure(shown, measure, tensors) for measure in measures)
-    largest = max((box for _, box, _ in shown), key=lambda box: box.size)
     controls = [
         select("run", "run", {str(i): run.name for i, (run, _, _) in enumerate(shown)}),
-        select("pair", "components", {str(i): n for i, n in enumerate(pair_names(largest))}),
+        select_pair([box for _, box, _ in shown]),
         player("run"),
     ]
     body = join(paragraph(_HOW, class_="quiet"), group(figures, *controls, key="training"))
