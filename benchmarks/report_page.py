@@ -1,7 +1,7 @@
 """Size and speed of the report: 5 teachers x 20 seeds x 1000 iterations, and the live page.
 
     python benchmarks/report_page.py                 # build the page, open it in Chromium
-    python benchmarks/report_page.py --live          # CPU time of the dashboard beside a run
+    python benchmarks/report_page.py --live          # a run alone, and beside the dashboard
 
 The numbers in the folders are invented, and written by the code that writes those of real runs.
 Chromium and playwright are needed to open the page.
@@ -10,6 +10,7 @@ Chromium and playwright are needed to open the page.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
 import shutil
@@ -40,6 +41,7 @@ METRICS = """
     context/y_mean context/y_std time/training_seconds time/teacher_seconds time/seconds
 """.split()  # noqa: SIM905
 NUM_OPENINGS = 5
+NUM_ROUNDS = 2  # of training alone and beside the dashboard
 
 
 def main() -> None:
@@ -170,34 +172,42 @@ def _seconds_until_interactive(page: Path) -> float:
 
 
 def measure_dashboard(folder: Path) -> None:
-    """Train 20 seeds, and count the processor time of a dashboard whose page is open meanwhile."""
-    run = folder / "live"
-    train = [
-        sys.executable,
-        "-m",
-        "selfpaced",
-        "train",
-        "point-mass-3d",
-        "--out",
-        str(run),
+    """Train 20 seeds alone and beside a dashboard whose page is open, in turns."""
+    alone, watched, efforts = [], [], []
+    for is_watched in (False, True) * NUM_ROUNDS:
+        if not is_watched:
+            alone.append(_train(folder / "live"))
+            continue
+        command = [
+            sys.executable, "-m", "selfpaced", "dashboard", str(folder / "live"), "--port", "0",
+        ]  # fmt: skip
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dashboard:
+            assert dashboard.stdout is not None
+            url = dashboard.stdout.readline().split()[0]
+            before = _seconds_of(dashboard.pid)
+            watched.append(_train(folder / "live", f"{url}page.json"))
+            efforts.append(_seconds_of(dashboard.pid) - before)
+            dashboard.terminate()
+    seconds = np.array(watched)
+    print(f"alone {np.round(alone, 1)} s, beside the dashboard {np.round(seconds, 1)} s: "
+          f"{seconds.mean() / np.mean(alone) - 1:+.1%} of wall time")  # fmt: skip
+    print(f"dashboard: {np.mean(efforts):.2f} CPU s, {np.mean(efforts / seconds):.1%} of one core")
+
+
+def _train(run: Path, page: str = "") -> float:
+    """Train 20 seeds, asking for the news of a page as often as a browser; return the seconds."""
+    command = [
+        sys.executable, "-m", "selfpaced", "train", "point-mass-3d", "--out", str(run),
         "--overwrite",
-    ]
-    live = [sys.executable, "-m", "selfpaced", "dashboard", str(run), "--port", "0"]
-    with (
-        subprocess.Popen(train, stdout=subprocess.DEVNULL) as training,
-        subprocess.Popen(live, stdout=subprocess.PIPE, text=True) as dashboard,
-    ):
-        assert dashboard.stdout is not None
-        url = dashboard.stdout.readline().split()[0]
-        start, first = time.monotonic(), _seconds_of(dashboard.pid)
+    ]  # fmt: skip
+    start = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as training:
         while training.poll() is None:
-            urllib.request.urlopen(f"{url}page.json").read()  # as the page does
-            time.sleep(5.0)
-        wall, processor = time.monotonic() - start, _seconds_of(dashboard.pid) - first
-        dashboard.terminate()
-    share = processor / wall
-    print(f"dashboard: {first:.1f} CPU s to start, then {processor:.1f} in {wall:.0f} s of "
-          f"training, {share:.1%} of one core (load {os.getloadavg()[0]:.1f})")  # fmt: skip
+            if page:
+                urllib.request.urlopen(page).read()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                training.wait(5.0)
+    return time.monotonic() - start
 
 
 def _seconds_of(process: int) -> float:

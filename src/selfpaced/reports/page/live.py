@@ -19,7 +19,7 @@ from selfpaced.errors import SelfpacedError
 from selfpaced.reports.page.document import Content, json_text, render
 from selfpaced.reports.page.source import find_runs
 
-SHARE = 0.02
+SHARE = 0.01
 ADDRESS = "127.0.0.1"
 
 _WATCHED = ("experiment.json", "summary.json", "advice.json", "checkpoints/*.safetensors")
