@@ -62,6 +62,10 @@ READINGS = {
     "teacher/place": ("How far the particles have travelled from the start (0) to the target (1)."),
     "teacher/arrived": ("Share of particles that have reached the target."),
     "teacher/competence": ("Estimated success at the contexts of the particles."),
+    "teacher/anchored": (
+        "Number of particles whose start was moved to a context that is mastered. Often above 0, "
+        "the initial contexts are too hard."
+    ),
     "teacher/success": (
         "Share of recent episodes that succeeded; the teacher widens the contexts while it is "
         "above its threshold."
@@ -80,6 +84,31 @@ READINGS = {
     ),
     "teacher/score": ("Mean score of the contexts in the buffer; higher is more to learn."),
     "teacher/buffer": ("Number of contexts in the buffer."),
+    "teacher/components": (
+        "Number of Gaussians that fit the learning progress; more of them tell more regions apart."
+    ),
+    "teacher/history": ("Number of remembered episodes that learning progress is measured by."),
+    "teacher/intermediate": (
+        "Share of new contexts that succeed sometimes, but not always. Near 0, the generator has "
+        "nothing to learn from."
+    ),
+    "teacher/success_buffer": ("Number of succeeded contexts that are replayed."),
+    "teacher/trainings": ("How often the generator has been trained."),
+    "teacher/updates": ("Number of updates so far; a plateau means that they wait for episodes."),
+    "teacher/dual_solved": (
+        "1 where the dual was solved; 0 is an update that was left out. Often 0: the returns "
+        "hardly differ."
+    ),
+    "teacher/eta_policy": (
+        "Temperature of the weights of the episodes for the policy. Small, few episodes dominate."
+    ),
+    "teacher/eta_context": (
+        "Temperature of the weights of the episodes for the contexts. Small, few episodes dominate."
+    ),
+    "teacher/eta_fit": (
+        "Weight of the old distributions against the episodes in a fit. Far above 1, almost "
+        "nothing changes."
+    ),
     "teacher/expected_value": (
         "Expected return under the teacher's contexts. The teacher moves on while it is above "
         "its threshold."
@@ -102,6 +131,10 @@ READINGS = {
     "train/episodes": (
         "Number of episodes that ended in an iteration; a teacher learns little from few."
     ),
+    "train/unstable": (
+        "Number of episodes that the simulation had to end. Above 0 often, the physics breaks "
+        "down: lower the actions or the time step."
+    ),
     "learner/kl": (
         "KL divergence of the policy update. Much above the usual 0.01 to 0.03, updates are too "
         "large."
@@ -109,6 +142,35 @@ READINGS = {
     "learner/policy_std": (
         "Standard deviation of the actions: it falls as the policy becomes certain."
     ),
-    "learner/value_loss": ("Error of the critic."),
+    "learner/policy_entropy": (
+        "Entropy of the actions: it falls as the policy becomes certain. Near 0 early, exploration "
+        "has ended too soon."
+    ),
+    "learner/value_loss": (
+        "Error of the critic. A jump is normal when the contexts move; a rise without end is not."
+    ),
+    "learner/policy_loss": (
+        "Loss of the policy in the last epoch. Its size says little; look at the return instead."
+    ),
+    "learner/clipped_share": (
+        "Share of the samples whose probability ratio is clipped. Above about 0.3, updates are "
+        "too large."
+    ),
+    "learner/action_value_loss": (
+        "Error of the critics of state and action. A rise without end means diverging estimates."
+    ),
+    "learner/entropy": ("Entropy of the actions: it falls as the policy becomes certain."),
+    "learner/entropy_coefficient": (
+        "Weight of the entropy against the reward. It falls while the entropy is above its target."
+    ),
+    "learner/surrogate_improvement": (
+        "Improvement of the policy's objective by the update; 0 where no step was accepted."
+    ),
+    "learner/step_accepted": (
+        "1 where the line search found a step within the trust region. Often 0: no update helps."
+    ),
+    "learner/effective_samples": (
+        "How many episodes the update of the policy rests on. Few: exploration narrows quickly."
+    ),
 }
 """A sentence or two for each column of `metrics.csv` that a reader may ask about."""
