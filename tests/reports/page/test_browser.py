@@ -93,7 +93,7 @@ def test_the_arrival_is_marked(page):
     (stars,) = [trace for trace in traces(page, "distance") if trace["name"] == "arrival"]
     assert stars["x"] == [20 * 2048] * 2
     page.locator("#curriculum").get_by_role("button", name="arrival").click()
-    page.get_by_text("iteration 20 · 40,960 steps").wait_for()
+    page.locator("#curriculum output", has_text="iteration 20 · 40,960 steps").wait_for()
 
 
 def test_the_legend_hides_a_curve(page):
@@ -188,7 +188,10 @@ def test_paper_is_white_and_has_all_figures_but_no_controls(page):
     page.wait_for_function(f"() => {FILL_OF_TICKS} === 'rgb(0, 0, 0)'")
     assert page.locator(".figure:not(:has(.plot-container))").count() == 0
     assert colour(page, "body", "backgroundColor") == "rgb(255, 255, 255)"
-    assert not page.locator("nav, .controls, .copy").first.is_visible()
+    for hidden in ("nav", ".play", ".moments", ".copy", ".download"):
+        assert not page.locator(hidden).first.is_visible()
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4
+    page.wait_for_function("() => document.documentElement.scrollWidth === 794")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 

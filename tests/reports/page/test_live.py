@@ -9,6 +9,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,28 @@ def test_a_page_that_was_empty_shows_the_first_run(browser, tmp_path, monkeypatc
         for key in ("curves", "plane", "training-success", "diagnostics"):
             assert traces(page, key)
         assert page.problems == []
+
+
+def test_a_page_is_built_as_seldom_as_its_effort_asks(tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, effort=0.0)
+    fake = SimpleNamespace(monotonic=lambda: clock.now, process_time=lambda: clock.effort)
+    monkeypatch.setattr("selfpaced.reports.page.live.time", fake)
+    efforts = [0.125, 3.0, 0.125, 0.125, 0.125]  # the second imports a problem
+    built = []
+
+    def build():
+        built.append(clock.now)
+        clock.effort += efforts[len(built) - 1]
+        return collect([])
+
+    page = LivePage([tmp_path], build, seconds=1.0)
+    run = tmp_path / "run"
+    run.mkdir()
+    while clock.now < 45:
+        (run / "experiment.json").write_text("x" * int(clock.now))  # it changes all the time
+        page.state()
+        clock.now += 1
+    assert built == [0, 13, 26, 39]  # 0.125 seconds are one percent of 12.5
 
 
 def test_an_unchanged_page_is_not_sent_again(tmp_path):

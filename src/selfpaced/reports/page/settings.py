@@ -41,7 +41,10 @@ def settings(runs: Sequence[RunData], command: str) -> Section:
     for run, each in zip(runs, flat, strict=True):
         versions = run.description.get("versions", {})
         rows = [[name, _value(each, name)] for name in each]
-        rows += [[f"version of {name}", str(version)] for name, version in versions.items()]
+        rows += [
+            [name if name == "machine" else f"version of {name}", str(version)]
+            for name, version in versions.items()
+        ]
         rows += [["created", str(run.description.get("created", "unknown"))]]
         rows += [["blocks of seeds", str(run.description.get("blocks", "unknown"))]]
         rows += [["folder", str(run.folder.path)]]
