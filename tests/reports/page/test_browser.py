@@ -190,6 +190,8 @@ def test_paper_is_white_and_has_all_figures_but_no_controls(page):
     assert colour(page, "body", "backgroundColor") == "rgb(255, 255, 255)"
     for hidden in ("nav", ".play", ".moments", ".copy", ".download"):
         assert not page.locator(hidden).first.is_visible()
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4
+    page.wait_for_function("() => document.documentElement.scrollWidth === 794")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
 
 

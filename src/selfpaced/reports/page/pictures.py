@@ -103,4 +103,4 @@ def _attempt(name: str, make: Callable[[], Html | None], notes: list[str]) -> Ht
 
 def _image(content: bytes, kind: str, text: str) -> Html:
     data = base64.b64encode(content).decode()
-    return tag("img", alt=text, loading="lazy", src=f"data:image/{kind};base64,{data}")
+    return tag("img", alt=text, src=f"data:image/{kind};base64,{data}")
