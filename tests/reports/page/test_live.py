@@ -41,6 +41,7 @@ def test_new_runs_appear_without_a_reload_and_choices_are_kept(browser, tmp_path
         assert line["x"] == [0, 5, 10]
         page.evaluate("window.isSame = true")
         invented_run(tmp_path / "two", teacher="random")
+        page.get_by_text("20, finished").wait_for()
         page.get_by_role("heading", name="2 runs").wait_for()
         names = {t["name"]: t["x"] for t in traces(page, "curves")}
         assert names["Random + PPO"] == [0, 5, 10, 15, 20]
@@ -55,6 +56,7 @@ def test_a_page_that_was_empty_shows_the_first_run(browser, tmp_path, monkeypatc
     with serving(tmp_path) as server, opened(browser, server.url) as page:
         page.get_by_text("There is no run to show").wait_for()
         invented_run(tmp_path / "one")
+        page.get_by_text("20, finished").wait_for()
         page.get_by_role("heading", name="point-mass-3d: SPDL + PPO").wait_for()
         for key in ("curves", "plane", "training-success", "diagnostics"):
             assert traces(page, key)
