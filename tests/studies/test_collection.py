@@ -87,6 +87,7 @@ def test_an_unfinished_run_is_named_with_its_iteration(cell, tmp_path):
     assert found.seeds == ()
     (line,) = found.rejected
     assert line.endswith(f"is at 3 of 1000 iterations: `selfpaced resume {tmp_path / 'half'}`")
+    assert found.missing(tmp_path) == ["point-mass-3d, spdl, ppo: 0 of 6 seeds", line]
 
 
 def test_another_edition_of_results_is_refused(cell, monkeypatch):

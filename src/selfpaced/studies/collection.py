@@ -25,6 +25,7 @@ class Collected:
     cell: Cell
     parts: tuple[RunFolder, ...]  # that count, ordered by their seeds
     rejected: tuple[str, ...]  # what does not count, and why
+    unfinished: tuple[int, ...] = ()  # seeds of runs that only have to be resumed
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -43,23 +44,26 @@ class Collected:
         return read_outcome(cell)
 
     def missing(self, out: Path, first: int = 1) -> list[str]:
-        """Return lines about seeds that are missing, the last of them the command that adds them.
+        """Return lines about seeds that are missing, with the commands that add them.
 
         Args:
             out: folder for new runs.
             first: the first seed if no run counts.
         """
         wanted = len(self.cell.experiment.seeds)
-        num = wanted - len(self.seeds)
-        if num <= 0:
+        if len(self.seeds) >= wanted:
             return []
         experiment = self.cell.experiment
         names = f"{experiment.problem_name}, {self.cell.teacher}, {self.cell.learner}"
-        start = max(self.seeds) + 1 if self.seeds else first
+        lines = [f"{names}: {len(self.seeds)} of {wanted} seeds", *self.rejected]
+        known = (*self.seeds, *self.unfinished)
+        num = wanted - len(known)
+        if num <= 0:
+            return lines
+        start = max(known) + 1 if known else first
         added = replace(experiment, seeds=tuple(range(start, start + num)))
         name = folder_name(self.cell.path.name, f"{start}-{start + num - 1}")
-        command = train_commands(added, str(out / experiment.problem_name / name))
-        return [f"{names}: {len(self.seeds)} of {wanted} seeds", *self.rejected, *command]
+        return lines + train_commands(added, str(out / experiment.problem_name / name))
 
 
 def collect(cells: Sequence[Cell], runs: Sequence[RunFolder]) -> list[Collected]:
@@ -77,7 +81,9 @@ def collect(cells: Sequence[Cell], runs: Sequence[RunFolder]) -> list[Collected]
 
 def _collect(cell: Cell, runs: Sequence[RunFolder]) -> Collected:
     verdicts = [(run, _objection(cell, run)) for run in runs]
-    parts = [run for run, objection in verdicts if objection is None]
+    fitting = [run for run, objection in verdicts if objection is None]
+    parts = [run for run in fitting if run.is_finished]
+    unfinished = [run for run in fitting if not run.is_finished]
     for place, part in enumerate(parts):
         for other in parts[:place]:
             both = {*part.experiment().seeds} & {*other.experiment().seeds}
@@ -87,11 +93,18 @@ def _collect(cell: Cell, runs: Sequence[RunFolder]) -> Collected:
                 f"and in {part.path}; move one of them away",
             )
     parts.sort(key=lambda run: run.experiment().seeds)
-    return Collected(cell, tuple(parts), tuple(text for _, text in verdicts if text is not None))
+    rejected = [objection for _, objection in verdicts if objection is not None]
+    rejected += [
+        f"{run.path} is at {run.iteration()} of {cell.experiment.iterations} iterations: "
+        f"`selfpaced resume {run.path}`"
+        for run in unfinished
+    ]
+    coming = [seed for run in unfinished for seed in run.experiment().seeds]
+    return Collected(cell, tuple(parts), tuple(rejected), tuple(coming))
 
 
 def _objection(cell: Cell, run: RunFolder) -> str | None:
-    """Return why a run does not count; None if it does."""
+    """Return why a run cannot count; None if it does, or will when it is finished."""
     try:
         return next(_objections(cell, run), None)
     except SelfpacedError as error:
@@ -115,9 +128,6 @@ def _objections(cell: Cell, run: RunFolder) -> Iterator[str]:
         yield f"{run.path} has another edition of results ({changed}); run it again"
     if not all(is_committed(code["revision"]) for code in codes):
         yield f"{run.path} was trained by changes that are not committed; run it again"
-    if not run.is_finished:
-        done, planned = run.iteration(), experiment.iterations
-        yield f"{run.path} is at {done} of {planned} iterations: `selfpaced resume {run.path}`"
 
 
 def _names(run: RunFolder) -> tuple[str, str, str] | None:
