@@ -7,7 +7,6 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -111,11 +110,11 @@ def test_ctrl_c_ends_the_dashboard_and_runs_are_untouched(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     command = [sys.executable, "-m", "selfpaced", "dashboard", str(folder.path), "--port", "0"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3] / "src")}
-    # a shell that starts the tests in the background lets them ignore Ctrl-C
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=heed
-    ) as process:
+    # a shell that starts the tests in the background lets them, and what they start, ignore Ctrl-C
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    signal.signal(signal.SIGINT, former)
+    with process:
         url = process.stdout.readline().split()[0]
         with urllib.request.urlopen(url) as answer:
             assert b"Content-Security-Policy" in answer.read(10_000)
