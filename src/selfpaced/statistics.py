@@ -80,7 +80,7 @@ def bootstrapped_mean(values: ArrayLike) -> Estimate:
 def rate(num: int, total: int) -> Estimate:
     """Return the share of seeds with some property, and its interval after Wilson.
 
-    Example:
+    Examples:
         >>> from selfpaced.statistics import rate
         >>> [round(bound, 3) for bound in rate(0, 60)]
         [0.0, 0.0, 0.06]

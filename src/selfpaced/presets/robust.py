@@ -26,7 +26,7 @@ def robust(paper: Preset, spdl: Mapping[str, SPDL] = _SPDL) -> Preset:
         paper: settings of the problem.
         spdl: SPDL by name, with an asterisk for a starred variant.
 
-    Example:
+    Examples:
         >>> from selfpaced.presets.neurips2020 import published
         >>> published("point-mass-3d", name="robust").method.learner.max_gradient_norm
         0.5

@@ -110,7 +110,7 @@ def read_rows(path: Path) -> list[ResultRow]:
 def spell_seeds(seeds: Sequence[int]) -> str:
     """Return seeds as ranges.
 
-    Example:
+    Examples:
         >>> from selfpaced.reports.result_rows import spell_seeds
         >>> spell_seeds((1, 2, 3, 7, 9, 10))
         '1-3 7 9-10'

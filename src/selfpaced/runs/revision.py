@@ -30,7 +30,7 @@ _SECONDS = 10  # for an answer of Git
 def code_of(experiment: Experiment, iteration: int = 0) -> Notes:
     """Return the code of now as `experiment.json` has it, with the iteration where it takes over.
 
-    Example:
+    Examples:
         >>> from selfpaced import neurips2020
         >>> from selfpaced.runs.revision import code_of
         >>> code_of(neurips2020("point-mass-3d"))["edition"]

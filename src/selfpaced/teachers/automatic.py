@@ -27,7 +27,7 @@ class Automatic:
 
     Needs the box, samples of the target, and returns that are higher where the learner does better.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from selfpaced import ContextSpace, Samples, Uniform
         >>> from selfpaced.teachers.automatic import Automatic
