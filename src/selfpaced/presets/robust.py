@@ -1,7 +1,7 @@
 """Settings for a policy rather than a replication: those of a paper with three safeguards.
 
 PPO clips its gradients, SPDL is paced by mastery, and the best policy of an evaluation is kept.
-They are ours and not published; results/README.md has their failure rates beside the paper's.
+They are ours and not published.
 """
 
 from __future__ import annotations

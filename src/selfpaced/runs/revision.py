@@ -2,7 +2,7 @@
 
 The edition tells revisions with equal results from those with others. Every part has a number,
 which the commit that changes the results of the part on purpose raises here. Other roundings of the
-same numbers are no change. See docs/decisions/0031-editions-of-results.md.
+same numbers are no change (decision 0031, editions of results).
 """
 
 from __future__ import annotations
