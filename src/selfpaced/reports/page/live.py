@@ -63,10 +63,12 @@ class LivePage:
                 content = self._build()
                 update = json_text(content.update()).encode()
                 version = f'"{hashlib.blake2b(update, digest_size=12).hexdigest()}"'
+                if self._state is not None:  # the first build imports what draws
+                    self._efforts.append(time.process_time() - start)
                 self._state = State(content, version, update)
-                self._efforts.append(time.process_time() - start)
                 # of two, as one of them may have imported a problem, which happens once
-                effort = min(self._efforts)
+                is_known = len(self._efforts) == 2
+                effort = min(self._efforts) if is_known else 0.0
                 self._not_before = time.monotonic() + max(effort / SHARE, self.seconds / 2)
             return self._state
 
